@@ -346,14 +346,14 @@ def test_predict_command(files):
         "predict", plain, files / "test.csv", "--threshold", 0.8, "--top", 2, "--to", "jsonl", "-q"
     ).stdout.splitlines()
     first = json.loads(found[0])
-    assert [one["label"] for one in first["top"]] in (["pos", "neg"], ["neg", "pos"])
+    assert [first["label_1"], first["label_2"]] in (["pos", "neg"], ["neg", "pos"])
     assert any(json.loads(line)["label"] is None for line in found)
     costs = run("predict", plain, files / "test.csv", "--cost", files / "costs.csv", "-q").stdout.split("\n")
     inline = run("predict", plain, files / "test.csv", "--cost", '{"pos": {"neg": 6}}', "-q").stdout.split("\n")
     assert costs == inline
     assert costs.count("pos") > lines.count("pos")
     for wrong, message in (
-        (["--threshold", "spam=0.9"], "spam"), (["--threshold", "pos=x"], "no number"), (["--cost", files / "none.csv"], "cannot be read"),
+        (["--threshold", "spam=0.9"], "spam"), (["--threshold", "pos=x"], "LABEL=P"), (["--cost", files / "none.csv"], "cannot be read"),
         (["--abstain", 0.999], "held-out rows"), (["--labels", "pos,bad"], "bad"),
         (["--answer", 0.5, "--labels", "pos"], "calibrated on the answers"),
     ):  # fmt: skip

@@ -6,9 +6,10 @@ import pytest
 import linnet
 from linnet import TextClassifier, load
 from linnet.errors import LinnetError
-from linnet.pipeline.em import _EM, MOST
+from linnet.features.buffers import text_buffers
 from linnet.pipeline.events import Log
 from linnet.pipeline.rows import MemoryRows
+from linnet.pipeline.unlabelled import _EM, MOST
 
 TOPICS = {"sport": "ball goal team coach match league", "money": "bank loan rate bond fund tax"}
 
@@ -29,7 +30,7 @@ def test_the_steps_are_those_of_the_paper():
     more, _ = texts_of(60, 1)
     plan = TextClassifier("nb", unlabelled=more).plan()
     rows, log = MemoryRows(plan, few, labels), Log()
-    em = _EM(plan, rows, more, log)
+    em = _EM(plan, rows, text_buffers(more), log)
     em.run(np.arange(8), 0.5)
 
     words = sorted({word for text in few + more for word in text.split()})

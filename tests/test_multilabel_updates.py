@@ -76,7 +76,7 @@ def test_a_fitted_model_goes_on(name, tmp_path):
 
 def test_one_label_and_several_do_not_mix():
     clf = TextClassifier("nb", features="words:1").partial_fit(["good", "bad"], ["pos", "neg"])
-    with pytest.raises(DataError, match="a row has several labels, and the rows before had one each"):
+    with pytest.raises(DataError, match="a row has several labels, and those before had one each"):
         clf.partial_fit(["good"], [("pos", "neg")])
     several = TextClassifier("nb", features="words:1").partial_fit(["good", "bad"], [("pos",), ("pos", "neg")])
     assert several.partial_fit(["fine"], ["pos"]).progressive_.rows == 3

@@ -1,5 +1,7 @@
 """The search for settings: where it starts, what it leaves behind, and that its choice is fitted."""
 
+import signal
+import threading
 import time
 from dataclasses import replace
 
@@ -8,10 +10,12 @@ import pytest
 
 from linnet import TextClassifier, read
 from linnet.cli.train import _Refit
-from linnet.features.blocks import describe
+from linnet.features.blocks import as_blocks, describe
 from linnet.features.buffers import taken, text_buffers
-from linnet.features.derived import Shared
-from linnet.features.plan import FeaturePlan, default_blocks, other_widths
+from linnet.features.derived import Shared, Texts
+from linnet.features.plan import VARIATIONS, FeaturePlan, default_blocks, other_widths
+from linnet.pipeline.crossval import side_by_side
+from linnet.pipeline.rows import count_features
 from linnet.pipeline.search import axes_of, starts, walk
 
 
@@ -78,6 +82,41 @@ def test_a_walk_begins_where_it_is_told_to():
     found = list(walk([("C", (1.0, 2.0, 4.0, 8.0))], {"C": 2.0}, lambda settings, best: Judged(settings)))
     assert [one.settings["C"] for one in found] == [2.0, 4.0, 8.0, 8.0, 8.0, 8.0][: len(found)]
     assert found[-1].settings["C"] == 8.0
+
+
+def test_variations_of_the_features_are_tried_on_the_best_so_far():
+    good = {"words:1+chars:2": 50, "words:1+across:2-6*0.8": 40, "words:1+chars:2+position:1*0.5+skips:1*0.5": 70}
+
+    class Judged:
+        def __init__(self, settings):
+            self.settings = settings
+            self.right = np.arange(100) < good[settings["features"]] + 5 * settings["C"]
+
+    asked = []
+
+    def judge(settings, best):
+        asked.append(settings)
+        return Judged(settings)
+
+    axes = [("C", (1.0, 4.0)), ("features", ("words:1+chars:2",))]
+    at = {"C": 1.0, "features": "words:1+chars:2"}
+    *_, last = walk(axes, at, judge, variations=VARIATIONS)
+    assert last.settings == {"C": 4.0, "features": "words:1+chars:2+position:1*0.5+skips:1*0.5"}
+    assert list(dict.fromkeys(one["features"] for one in asked)) == list(good)
+    assert next(one["C"] for one in asked if "across" in one["features"]) == 4.0  # after the axes
+
+
+def test_words_are_told_apart_by_their_place_where_that_is_what_counts():
+    rng = np.random.default_rng(0)
+    words = [f"w{k}" for k in range(12)]
+    texts = [" ".join(rng.permutation(words)) for _ in range(600)]
+    labels = ["first" if text.split().index("w0") < text.split().index("w1") else "second" for text in texts]
+    tried = TextClassifier().fit(texts, labels).card["choice"]["tried"]
+    features = [one["features"] for one in tried]
+    assert any("across:2-6*0.8" in one for one in features)
+    assert any("position:1*0.5+skips:1*0.5" in one for one in features)
+    few = TextClassifier(features="words:1-2+chars:2-5").fit(texts, labels).card["choice"]["tried"]
+    assert not any("position" in one.get("features", "") for one in few)  # given features stay as they are
 
 
 def test_refitted_has_the_settings_and_the_calibration_of_the_first_fit():
@@ -178,3 +217,49 @@ def test_trials_side_by_side_end_when_a_report_says_so():
     clf.fit(texts, labels, on_event=stop)
     assert clf.interrupted_
     assert seen.count("trial") <= 2  # one report of each
+
+
+def test_ctrl_c_waits_for_what_runs_side_by_side():
+    """A thread that runs is not taken for one that has ended, and all that came of it is returned."""
+    told = threading.Event()
+
+    def work(item):
+        told.wait(60)
+        time.sleep(0.2)
+        return item
+
+    main = threading.get_ident()
+    threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+    assert side_by_side(work, [1, 2, 3], 2, told.set) == [1, 2, 3]
+    assert told.is_set()
+    assert side_by_side(work, [], 2, told.set) == []
+
+
+def in_pairs(alike, n=400):
+    """Texts that share words with one other text, of the same class or of another; a common word is right on two in three."""
+    rng = np.random.default_rng(0)
+    texts, labels = [], []
+    for _ in range(n // 2):
+        words = " ".join(f"{k:x}" for k in rng.integers(1 << 40, size=4))
+        first = rng.integers(3)
+        for label in (first, first if alike else (first + 1) % 3):
+            texts.append(f"{['red', 'green', 'blue'][label if rng.random() < 0.67 else rng.integers(3)]} {words}")
+            labels.append(str(label))
+    return texts, labels
+
+
+@pytest.mark.parametrize(("alike", "min_df"), [(True, 1), (False, 2)])
+def test_rare_features_are_kept_where_they_tell_the_class(alike, min_df):
+    clf = TextClassifier().fit(*in_pairs(alike))
+    assert clf.card["settings"]["min_df"] == min_df
+    assert {one["min_df"] for one in clf.card["choice"]["tried"]} == {1, 2}
+    given = TextClassifier(min_df=3 - min_df).fit(*in_pairs(alike)).card
+    assert given["settings"]["min_df"] == 3 - min_df
+    assert not any("min_df" in one for one in given["choice"]["tried"])
+
+
+def test_rare_features_stay_at_first_where_texts_are_short_and_few():
+    texts = [f"{k:x} {k * 7919:x}" for k in range(3000)]
+    for features, min_df in (("words:1-2+chars:2-5", 1), ("words:1-3", 2)):
+        rows, blocks = text_buffers([text + "a b c d e f g" for text in texts]), as_blocks(features)
+        assert count_features(Texts(rows), blocks, FeaturePlan(), 300, 1)[1] == min_df

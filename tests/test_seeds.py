@@ -9,7 +9,7 @@ from generated import topics
 from linnet import TextClassifier
 from linnet.cli import linnet as command
 from linnet.errors import LinnetError
-from linnet.pipeline.seeds import label_by_seeds
+from linnet.pipeline.unlabelled import label_by_seeds
 
 SEEDS = {"food": ["bread", "soup"], "tech": ["disk", "server"]}
 

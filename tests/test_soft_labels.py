@@ -109,7 +109,7 @@ def test_label_smoothing_is_the_same_mechanism(name):
 
 def test_refused():
     texts, P = teacher(40, 6, NAMES)
-    with pytest.raises(DataError, match="probabilities of row 1 add up to 2"):
+    with pytest.raises(DataError, match="row 1 must hold probabilities from 0 that add up to 1"):
         TextClassifier("nb").fit(texts, 2 * P)
     with pytest.raises(DataError, match="row 1 must hold probabilities from 0"):
         TextClassifier("nb").fit(texts, -P)

@@ -24,7 +24,7 @@ from linnet._kernels.text import pack_numbers, unpack_numbers
 from linnet.data.formats import find_shards
 from linnet.errors import DataError, LinnetError
 from linnet.features.counting import SparseCounts
-from linnet.pipeline.cache import Budget, Cache, StreamVocabulary, check_room, temporary
+from linnet.pipeline.cache import Budget, Cache, StreamVocabulary
 from linnet.pipeline.stream import DEV, TEST, TRAIN, Parts, fit_stream
 from linnet.values import as_bytes
 from reference import varint as reference
@@ -126,8 +126,9 @@ def test_bounded_vocabulary_keeps_its_promise(stream, most):
     for feature, n in truth.items():
         low, missed = found.get(feature, (0, v.lost))
         assert low <= n <= low + missed
-    assert v.lost * (v.kept_least + 1) <= v.pairs
     largest = max((len({f for d in b for f in d}) for b in stream), default=0)
+    kept = max(1, min(most // 2, most - largest))  # counters left by a pruning, at least
+    assert v.lost * (kept + 1) <= v.pairs
     assert v.n <= max(most, largest + 1)
 
 
@@ -158,18 +159,18 @@ def random_rows(rng, n: int, n_blocks: int = 2) -> SparseCounts:
 def test_cache_gives_rows_back(tmp_path, blocks):
     rng = np.random.default_rng(0)
     rows, y = random_rows(rng, 200), rng.integers(0, 3, 200).astype(np.int32)
+    none = np.zeros((200, 0))
     cache = Cache(tmp_path, {TRAIN: blocks, DEV: 1}, 2, 1000, counting=True, seed=0)
     with cache:
         for first in range(0, 150, 30):
-            cache.add(TRAIN, rows.slice(first, first + 30), y[first : first + 30])
-        cache.add(DEV, rows.slice(150, 200), y[150:])
+            cache.add(TRAIN, rows.slice(first, first + 30), y[first : first + 30], none[:30])
+        cache.add(DEV, rows.slice(150, 200), y[150:], none[:50])
     asked = rng.permutation(200)[:90]
     got, want = cache.take(asked), rows.take(asked)
     assert got.indices.tolist() == want.indices.tolist()
     assert got.counts.tolist() == want.counts.tolist()
     assert got.indptr.tolist() == want.indptr.tolist()
-    per_block = [np.bincount(cache.read(k)[1], minlength=3) for k in cache.of((TRAIN,))]
-    assert (np.ptp(per_block, axis=0) <= 1).all()  # every block has its share of every class
+    assert min(len(cache.read(k)[1]) for k in cache.of((TRAIN,))) > 80 / blocks  # dealt out evenly
     assert len(cache) == 200
 
 
@@ -177,18 +178,11 @@ def test_cache_that_was_changed_is_refused(tmp_path):
     rows = random_rows(np.random.default_rng(0), 20)
     cache = Cache(tmp_path, {TRAIN: 1}, 2, 1000, counting=False, seed=0)
     with cache:
-        cache.add(TRAIN, rows, np.zeros(20, np.int32))
+        cache.add(TRAIN, rows, np.zeros(20, np.int32), np.zeros((20, 0)))
     path = cache.blocks[0].path
     path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(LinnetError, match="changed while it was in use"):
+    with pytest.raises(LinnetError, match="changed while in use"):
         cache.read(0)
-
-
-def test_no_room_and_no_place_are_one_line(tmp_path):
-    with pytest.raises(LinnetError, match=r"needs about 1,000,000\.0 GB"):
-        check_room(tmp_path, 10**15)
-    with pytest.raises(LinnetError, match="--cache DIR"), temporary(str(tmp_path / "none")):
-        pass
 
 
 def test_drawn_parts_are_the_same_in_every_pass_however_batches_are_cut():
@@ -386,7 +380,7 @@ def test_empty_and_wrong_files_are_one_line(tmp_path):
         fit_stream(TextClassifier("nb"), tmp_path / "picture.csv", max_memory="1GB")
     one = tmp_path / "one.csv"
     one.write_text("text,label\n" + "\n".join(f"a text {k},same" for k in range(30)))
-    with pytest.raises(DataError, match="at least two"):
+    with pytest.raises(DataError, match="needs two classes"):
         fit_stream(TextClassifier("nb"), one, max_memory="1GB")
 
 

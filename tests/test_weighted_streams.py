@@ -188,7 +188,7 @@ def test_what_is_wrong_is_named(tmp_path):
     with pytest.raises(DataError, match="no row has a weight above 0"):
         fit_stream(TextClassifier("nb"), path, max_memory="1GB", weight="w")
     path.write_text("text,p_neg,p_pos\n" + "good film,0.1,0.9\nbad film,0.9,0.1\n" * 10 + "odd film,0.9,0.9\n")
-    with pytest.raises(DataError, match="the probabilities of row 21 add up to"):
+    with pytest.raises(DataError, match="row 21 must hold probabilities from 0 that add up to 1"):
         fit_stream(TextClassifier("nb"), path, max_memory="1GB", label_columns="p_*")
     path.write_text("text,label\n" + "good film,pos|fun\nbad film,neg\n" * 10)
     with pytest.raises(DataError, match="label_smoothing is for one label a row"):

@@ -18,10 +18,11 @@ import numpy.typing as npt
 from linnet import explain as explanations
 from linnet.errors import DataError, LinnetError, not_fitted
 from linnet.estimator import Estimator, sklearn_tags
-from linnet.model.decision import Decision, numbers_of
+from linnet.model.decision import Decision
 from linnet.model.model import Model
 from linnet.pipeline.events import Event, Log, OnEvent, OnFound
 from linnet.solvers.callbacks import History
+from linnet.values import label_number, plain_list
 
 if TYPE_CHECKING:
     from linnet.features.derived import Part
@@ -103,9 +104,9 @@ class TextClassifier(Estimator):
         [[1.0, 0.0]]
         """
         from linnet.features.blocks import counted_only
+        from linnet.features.counting import joined
         from linnet.features.plan import FeaturePlan
         from linnet.features.vectorizer import features_named
-        from linnet.pipeline.cache import joined
         from linnet.pipeline.fit import WeightedColumns, assemble
 
         known, labels = counted_only(blocks, "from_weights"), tuple(classes)
@@ -165,7 +166,7 @@ class TextClassifier(Estimator):
         if plan.unlabelled is None:
             self.model_ = fit(plan, rows, log, found)
         else:
-            from linnet.pipeline.em import fit_em
+            from linnet.pipeline.unlabelled import fit_em
 
             self.model_ = fit_em(plan, rows, plan.unlabelled, log, found)
         self.history_ = log.history
@@ -222,13 +223,12 @@ class TextClassifier(Estimator):
     def _learner(self, classes: Iterable[Any] | None = None) -> IncrementalLearner:
         from linnet.pipeline.learner import IncrementalLearner
 
-        named = [c.item() if isinstance(c, np.generic) else c for c in (() if classes is None else classes)]
         if not hasattr(self, "learner_"):
             if hasattr(self, "model_"):
                 self.learner_ = IncrementalLearner.of(self.model_, self.as_fitted().plan(), self.forget)
             else:
                 self.learner_ = IncrementalLearner(self.plan(), forget=self.forget)
-        self.learner_.meet(named)
+        self.learner_.meet(plain_list(() if classes is None else classes))
         return self.learner_
 
     def use(self, learner: IncrementalLearner, source: str) -> None:
@@ -436,7 +436,7 @@ class TextClassifier(Estimator):
 
     def label_score(self, text: str, label: Any) -> float:
         """Return the score of one label for one text."""
-        column = int(numbers_of(self.artefact.classes, [label])[0])
+        column = label_number(self.artefact.classes, label)
         score = self.artefact.scores([text])[0]
         if self.artefact.n_outputs == 1:
             return float(score[0]) if column == 1 else -float(score[0])

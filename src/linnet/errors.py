@@ -6,6 +6,7 @@ import difflib
 import importlib
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 _MOST = 50  # choices that a message lists
@@ -27,7 +28,7 @@ class UntrustedModelError(ModelFileError):
     """A model file names functions of other programs, and the caller has not said that it may; ``names`` has them."""
 
     def __init__(self, where: str, names: Sequence[str]) -> None:
-        self.names = tuple(names)
+        self.where, self.names = where, tuple(names)
         listed = ", ".join(shown(name) for name in self.names[:8])
         more = f" and {len(self.names) - 8:,} more" if len(self.names) > 8 else ""
         super().__init__(
@@ -36,13 +37,7 @@ class UntrustedModelError(ModelFileError):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _untrusted, (str(self), self.names)
-
-
-def _untrusted(message: str, names: Sequence[str]) -> UntrustedModelError:
-    error = UntrustedModelError("", names)
-    error.args = (message,)
-    return error
+        return type(self), (self.where, self.names)
 
 
 class NotFittedError(LinnetError, ValueError, AttributeError):
@@ -102,6 +97,14 @@ def nearest(kind: str, name: str, choices: Iterable[str]) -> str:
     hint = f" (did you mean '{shown(close[0])}'?)" if close else ""
     more = f" and {len(known) - _MOST:,} more" if len(known) > _MOST else ""
     return f"unknown {kind} '{shown(name)}'; choose one of: {', '.join(map(shown, known[:_MOST]))}{more}{hint}"
+
+
+def no_such_file(path: Path) -> str:
+    """Say that there is no such file, and which of its folder has a name like it."""
+    if not path.parent.is_dir():
+        return f"no file '{path}': the folder '{path.parent}' does not exist"
+    close = difflib.get_close_matches(path.name, sorted(one.name for one in path.parent.iterdir()), n=1, cutoff=0.7)
+    return f"no file '{path}'" + (f"; did you mean '{path.parent / close[0]}'?" if close else "")
 
 
 def check_choice(kind: str, name: Any, choices: Collection[str], error: type[LinnetError] = DataError) -> None:

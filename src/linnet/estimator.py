@@ -37,11 +37,10 @@ class Estimator:
 
     def set_params(self, **params: Any) -> Self:
         """Change settings; they are checked when the model is fitted."""
-        known = self._settings()
+        known, inside = self._settings(), dict[str, dict[str, Any]]()
         for name in params:
             if name.partition("__")[0] not in known:
                 raise DataError(nearest(f"setting of {type(self).__name__}", name, known))
-        inside: dict[str, dict[str, Any]] = {}
         for name, value in params.items():
             outer, _, inner = name.partition("__")
             if inner:

@@ -60,22 +60,13 @@ def codec_of(head: bytes) -> str | None:
 # is the low byte of a header length that leaves 56 when divided by 64, that is 8, x, 0xb8 or 0xf8.
 _FOREIGN = {
     b"\x89PNG": "a PNG image",
-    b"\xff\xd8\xff": "a JPEG image",
-    b"GIF8": "a GIF image",
     b"%PDF": "a PDF document",
     b"PK\x03\x04": "a zip archive (as Excel, Word, .npz and PyTorch files are)",
     b"\xd0\xcf\x11\xe0": "an old Excel or Word file",
-    b"SQLite format 3": "an SQLite database",
-    b"\xfd7zXZ": "an xz archive",
-    b"7z\xbc\xaf": "a 7z archive",
     b"\x1f\x8b": "a gzip archive",
     b"\x28\xb5\x2f\xfd": "a zstd archive",
-    b"\x7fELF": "a program",
     b"PAR1": "a Parquet file",
     b"ARROW1": "an Arrow file",
-    b"FEA1": "a Feather version 1 file",
-    b"\x93NUMPY": "a NumPy .npy file",
-    b"\x89HDF": "an HDF5 file",
     b"\xba\x16\x4f\x2f": "a fastText model",
     **{bytes([0x80, protocol]): "a pickle, which linnet never loads" for protocol in range(2, 6)},
 }
@@ -151,9 +142,8 @@ def content_kind(path: str | os.PathLike[str]) -> str | None:
     if head[8:9] == b"{" and b'"format":"linnet"' in head:
         return "model"
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    found = codec_of(head) or next((kind for magic, kind in _CONTENT.items() if head.startswith(magic)), None)
-    found = found or next((kind for magic, kind in _CONTENT.items() if start.startswith(magic)), None)
-    return found or ("binary" if b"\0" in head else "text")
+    known = (kind for magic, kind in _CONTENT.items() if head.startswith(magic) or start.startswith(magic))
+    return codec_of(head) or next(known, None) or ("binary" if b"\0" in head else "text")
 
 
 def digest(path: str | os.PathLike[str]) -> str:
@@ -163,6 +153,15 @@ def digest(path: str | os.PathLike[str]) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
+
+
+def read_text(path: str | os.PathLike[str], what: str) -> str:
+    """Return the UTF-8 text of a small file; `what` says in an error what it should have been."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or f"it is not UTF-8 ({error})"
+        raise DataError(f"cannot read {what} {os.fspath(path)}: {reason}") from None
 
 
 @contextlib.contextmanager
@@ -181,7 +180,7 @@ def open_atomic(
     temporary = folder / f".{_own_name()}.tmp"
     file = None
     try:
-        with _told(target):
+        with writing(target):
             _refuse(target)
             if mkdir:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -194,7 +193,7 @@ def open_atomic(
             text = io.TextIOWrapper(file, encoding="utf-8", newline="")
             yield text
             text.flush()
-        with _told(target):
+        with writing(target):
             file.finish()
             with contextlib.suppress(OSError):
                 temporary.chmod(stat.S_IMODE(target.stat().st_mode))
@@ -236,7 +235,7 @@ def temporary_folder(parent: str | os.PathLike[str] | None = None) -> Iterator[P
     _remove_stale(place, "linnet-*")
     folder = place / _own_name()
     try:  # from here on, so that no signal comes between
-        with _told(folder):
+        with writing(folder):
             folder.mkdir(mode=0o700)
         yield folder
     finally:
@@ -310,11 +309,11 @@ class _Output(io.BufferedWriter):
         self.target = target
 
     def write(self, data: Any) -> int:
-        with _told(self.target):
+        with writing(self.target):
             return super().write(data)
 
     def flush(self) -> None:
-        with _told(self.target):
+        with writing(self.target):
             super().flush()
 
     def close(self) -> None:
@@ -327,7 +326,8 @@ class _Output(io.BufferedWriter):
 
 
 @contextlib.contextmanager
-def _told(target: Path) -> Iterator[None]:
+def writing(target: Path) -> Iterator[None]:
+    """Say in one line where something could not be written."""
     try:
         yield
     except OSError as error:

@@ -39,6 +39,15 @@ def to_plain(value: Any) -> Any:
     return [to_plain(item) for item in value] if isinstance(value, list | tuple) else str(value)
 
 
+def plain_list(values: Any) -> list[Any]:
+    """Return labels as a list of plain values, from Arrow, NumPy, pandas, polars or any sequence."""
+    for method in ("to_pylist", "tolist", "to_list"):
+        if hasattr(values, method):
+            found = getattr(values, method)()
+            return found if isinstance(found, list) else [found]
+    return [value.item() if getattr(value, "ndim", None) == 0 else value for value in values]
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a number, or a text that reads as one.
 
@@ -74,6 +83,20 @@ def label_number(classes: Sequence[Any], label: Any) -> int:
         if form(label) in known:
             return known.index(form(label))
     raise DataError(nearest("label", str(label), map(str, classes)))
+
+
+def label_numbers(classes: Sequence[Any], labels: Iterable[Any]) -> list[int]:
+    """Return the numbers of some classes, sorted; a label may also be written as text.
+
+    >>> label_numbers((1, 2, 3), ["3", 1])
+    [0, 2]
+    """
+    if isinstance(labels, str):
+        raise DataError(f"labels must be several labels, got one text; put it in a list: [{labels!r}]")
+    wanted = list(labels)
+    if not wanted:
+        raise DataError("labels is empty; name at least one label")
+    return sorted({label_number(classes, label) for label in wanted})
 
 
 def parse_list(text: str | None) -> list[str]:

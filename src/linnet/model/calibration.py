@@ -81,7 +81,7 @@ class Calibration:
         S, spread = S / spread, spread * largest
         at = _one_score(S[:, 0], y, w, prior) if one else _score_a_class(S, y, w)
         first = 1.0 if start is None else max(start * spread, MIN_SCALE)
-        scale, shift = _newton(at, arithmetic.total(w), first, one and shifted)
+        scale, shift = _minimised(at, arithmetic.total(w), first, one and shifted)
         return cls(scale / spread, np.full(S.shape[1], shift))
 
     def to_dict(self) -> dict[str, Any]:
@@ -147,36 +147,30 @@ def _score_a_class(S: Floats, y: Ints, w: Floats) -> At:
     return at
 
 
-def _newton(at: At, total: float, start: float, shifted: bool) -> tuple[float, float]:
-    """Minimise over scale >= MIN_SCALE and shift: Newton steps, halved until the value falls enough."""
-    scale, shift = start, 0.0
-    value, (by_scale, by_shift), (h_scale, h_both, h_shift) = at(scale, shift)
-    for _ in range(MAX_STEPS):
-        if scale <= MIN_SCALE and by_scale > 0.0:  # at the bound and pushed against it: stay
-            by_scale = h_both = 0.0
-        if not shifted:
-            by_shift = h_both = 0.0
-        if max(abs(by_scale), abs(by_shift)) <= 1e-10 * (1 + total):
-            break
-        determinant = h_scale * h_shift - h_both * h_both
-        if determinant <= 1e-14 * h_scale * h_shift:  # flat along a line
-            h_both, determinant = 0.0, h_scale * h_shift
-        if determinant <= 0.0:
-            d_scale, d_shift = -by_scale, -by_shift
-        else:
-            d_scale = (h_both * by_shift - h_shift * by_scale) / determinant
-            d_shift = (h_both * by_scale - h_scale * by_shift) / determinant
-        step, found = 1.0, False
-        while not found and step > 1e-12:
-            trial = max(scale + step * d_scale, MIN_SCALE), shift + step * d_shift
-            new = at(*trial)
-            fall = by_scale * (trial[0] - scale) + by_shift * (trial[1] - shift)
-            found = new[0] <= value + 1e-4 * fall + 1e-14 * abs(value)
-            step /= 2
-        if not found:  # the value is flat to the last digit
-            break
-        (scale, shift), (value, (by_scale, by_shift), (h_scale, h_both, h_shift)) = trial, new
-    return scale, shift
+def _minimised(at: At, total: float, start: float, shifted: bool) -> tuple[float, float]:
+    """Minimise over scale >= MIN_SCALE and shift by Newton's method."""
+    from linnet.solvers.newton import minimise
+    from linnet.solvers.problem import Local
+
+    def best(point: Floats, free: list[int]) -> Floats:
+        def problem(w: Floats) -> Local:
+            tried = point.copy()
+            tried[free] = w
+            value, gradient, (h_scale, h_both, h_shift) = at(*tried.tolist())
+            H = np.array([[h_scale, h_both], [h_both, h_shift]])[np.ix_(free, free)]
+            g, size = np.array(gradient)[free], np.maximum(np.diagonal(H), np.finfo(np.float64).tiny)
+            return Local(value, lambda: g, lambda: (lambda d: arithmetic.matmul(H, d[:, None])[:, 0], size))
+
+        found = minimise(problem, point[free], tol=1e-10, max_steps=MAX_STEPS, scale=1.0 + total)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        point[free] = found.w
+        return point
+
+    scale, shift = best(np.array([start, 0.0]), [0, 1] if shifted else [0])
+    if scale < MIN_SCALE:
+        scale, shift = best(np.array([MIN_SCALE, shift]), [1]) if shifted else (MIN_SCALE, 0.0)
+    return float(scale), float(shift)
 
 
 def _dot(a: Array, b: Array) -> float:
@@ -220,13 +214,8 @@ class CalibrationCurve:
 
     def __post_init__(self) -> None:
         p = self.points
-        if (
-            p.ndim != 2
-            or p.shape[1:] != (2,)
-            or not len(p)
-            or not np.isfinite(p).all()
-            or (np.diff(p, axis=0) < 0).any()
-        ):
+        points = p.ndim == 2 and p.shape[1:] == (2,) and len(p) > 0
+        if not points or not np.isfinite(p).all() or (np.diff(p, axis=0) < 0).any():
             raise ValueError("its calibration curve does not rise")
 
     @classmethod
@@ -282,23 +271,20 @@ def _odds(scores: Floats, top: Ints) -> tuple[Floats, Floats, Floats]:
     return scores[np.arange(len(scores)), top] - rest, rest, others.max(axis=1, initial=-np.inf)
 
 
-def pool_adjacent_violators(x: Floats, right: Bools) -> tuple[Floats, Floats, Floats, Floats]:
+def pool_adjacent_violators(x: Floats, right: Bools) -> tuple[Floats, Floats, Ints, Ints]:
     """Fit rising shares to hits: the first and last x of each step, its hits and its rows.
 
     >>> [part.tolist() for part in pool_adjacent_violators(np.array([1.0, 2.0, 3.0]), np.array([True, False, True]))]
-    [[1.0, 3.0], [2.0, 3.0], [1.0, 1.0], [2.0, 1.0]]
+    [[1.0, 3.0], [2.0, 3.0], [1, 1], [2, 1]]
     """
     values, group = np.unique(x, return_inverse=True)
-    rows, hits = np.bincount(group), np.bincount(group, weights=right)
-    steps: list[tuple[float, float, float, float]] = []
-    for value, h, n in zip(values.tolist(), hits.tolist(), rows.tolist(), strict=True):
-        first = value
-        while steps and steps[-1][2] * n >= h * steps[-1][3]:  # whole numbers: exact
-            before = steps.pop()
-            first, h, n = before[0], h + before[2], n + before[3]
-        steps.append((first, value, h, n))
-    first, last, h, n = np.array(steps).T
-    return first, last, h, n
+    rows, hits, first = np.bincount(group), np.bincount(group[right], minlength=len(values)), np.arange(len(values))
+    while not (rises := hits[:-1] * rows[1:] < hits[1:] * rows[:-1]).all():  # whole numbers: exact
+        at = np.flatnonzero(
+            np.append(True, rises)
+        )  # neighbours that do not rise are of one step in the end, so all at once
+        first, hits, rows = first[at], np.add.reduceat(hits, at), np.add.reduceat(rows, at)
+    return values[first], values[np.append(first[1:], len(values)) - 1], hits, rows
 
 
 def fit_calibration(

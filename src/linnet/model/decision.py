@@ -32,7 +32,7 @@ import numpy as np
 from linnet import arithmetic
 from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.errors import DataError, LinnetError, shown
-from linnet.values import label_number
+from linnet.values import label_number, label_numbers
 
 CUTS = 200  # of the sorted held-out rows
 NO_ROWS = "this model was not calibrated on held-out rows with one label each, so it cannot tell when to abstain; train it again"
@@ -78,10 +78,7 @@ class ConfidenceTable:
                 break
             reached += 1
         if reached < first:
-            raise LinnetError(
-                f"abstain {wanted:g}: the {self.n:,} held-out rows of the training do not show that answers can be so accurate; "
-                "ask for less, or train on more rows"
-            )
+            raise LinnetError(f"abstain {wanted:g}: {self.n:,} held-out rows do not show such accuracy; ask for less")
         return 0.0 if reached == len(answered) - 1 else float(self.table[reached, 0])
 
     def least_for_share(self, wanted: float) -> float:
@@ -207,16 +204,14 @@ class Decision:
         """
         base = base or cls()
         if abstain and answer:
-            raise LinnetError(
-                "abstain (a wanted accuracy) and answer (a wanted share) are two ways to abstain; give one"
-            )
+            raise LinnetError("abstain (an accuracy) and answer (a share) are two ways to abstain; give one")
         change: dict[str, Any] = {}
         if threshold is not None:
             change["thresholds"] = _thresholds(classes, threshold, base.thresholds)
         if cost is not None:
             change["costs"] = _costs(classes, cost)
         if labels is not None:
-            change["labels"] = numbers_of(classes, labels)
+            change["labels"] = np.array(label_numbers(classes, labels))
         for name, value in (("abstain", abstain), ("answer", answer)):
             if value is not None:
                 change |= {"abstain": None, "answer": None, name: _share(name, value) or None}
@@ -256,9 +251,7 @@ class Decision:
         P = self._restricted(P, several)
         if several:
             if self.costs is not None or self.sure is not None:
-                raise LinnetError(
-                    "cost, abstain and answer are for one label a row; where rows have several, labels have thresholds"
-                )
+                raise LinnetError("cost, abstain and answer are for one label a row; several labels have thresholds")
             cut = np.full(P.shape[1], 0.5) if self.thresholds is None else np.nan_to_num(self.thresholds, nan=0.5)
             sets = cut <= P
             if self.labels is not None:
@@ -350,30 +343,13 @@ class Decision:
             raise ValueError("its thresholds do not fit the classes")
         if costs is not None and (costs.shape != (n_classes, n_classes) or not np.isfinite(costs).all()):
             raise ValueError("its costs do not fit the classes")
-        if held is not None and (
-            held.ndim != 2
-            or held.shape[1:] != (4,)
-            or not len(held)
-            or not np.isfinite(held).all()
-            or len(held) != len(_ends(int(held[-1, 1])))
-        ):
+        table = held is None or (
+            held.ndim == 2 and held.shape[1:] == (4,) and len(held) > 0 and np.isfinite(held).all()
+        )
+        if not table or (held is not None and len(held) != len(_ends(int(held[-1, 1])))):
             raise ValueError("its held-out rows are not in order")
         abstain, answer = (_share(name, about[name]) if name in about else None for name in ("abstain", "answer"))
         return cls(thresholds, costs, abstain, answer, held_out=None if held is None else ConfidenceTable(held))
-
-
-def numbers_of(classes: Sequence[Any], labels: Iterable[Any]) -> Ints:
-    """Return the numbers of some classes, sorted; a label may also be written as text.
-
-    >>> numbers_of((1, 2, 3), ["3", 1]).tolist()
-    [0, 2]
-    """
-    if isinstance(labels, str):
-        raise LinnetError(f"labels must be several labels, got one text; put it in a list: [{labels!r}]")
-    wanted = list(labels)
-    if not wanted:
-        raise LinnetError("labels is empty; name at least one label")
-    return np.unique(np.array([label_number(classes, label) for label in wanted], dtype=np.int64))
 
 
 def _share(name: str, value: Any) -> float:
@@ -403,7 +379,5 @@ def _costs(classes: Sequence[Any], given: Any) -> Floats:
     else:
         costs = np.array(given, np.float64)
     if costs.shape != (k, k) or not np.isfinite(costs).all():
-        raise DataError(
-            f"cost must hold a number for every truth (rows) and answer (columns): {k} x {k}, got shape {costs.shape}"
-        )
+        raise DataError(f"cost must hold {k} x {k} numbers, truth (rows) by answer (columns), got shape {costs.shape}")
     return costs

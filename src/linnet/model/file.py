@@ -23,14 +23,11 @@ folder follows.
 
 from __future__ import annotations
 
-import difflib
-import errno
 import hashlib
 import json
 import math
 import os
 import re
-import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,8 +38,8 @@ import numpy as np
 
 from linnet import __version__
 from linnet.array_types import Array, Bytes
-from linnet.errors import ModelFileError, nearest
-from linnet.files import OutputError, foreign, open_atomic
+from linnet.errors import ModelFileError, nearest, no_such_file
+from linnet.files import foreign, looks_binary, open_atomic
 
 FORMAT_VERSION = 2
 ALIGNMENT = 64  # bytes
@@ -97,13 +94,9 @@ def write(
     >>> model.card["classes"], model.tensors["b"].tolist()
     (['neg', 'pos'], [0.5, -0.5])
     """
-    target = Path(os.path.realpath(path))  # through a symbolic link, as open() would
-    try:
-        with open_atomic(target) as file:
-            for part in parts_of(tensors, card, packed):
-                file.write(part)
-    except OutputError as error:
-        raise ModelFileError(f"cannot write the model to {str(path)!r}: {_reason(error, target)}") from error
+    with open_atomic(os.path.realpath(path)) as file:  # through a symbolic link, as open() would
+        for part in parts_of(tensors, card, packed):
+            file.write(part)
 
 
 def parts_of(tensors: Mapping[str, Array], card: Mapping[str, object], packed: Collection[str]) -> list[Any]:
@@ -111,7 +104,7 @@ def parts_of(tensors: Mapping[str, Array], card: Mapping[str, object], packed: C
     small = {name: _packed(tensors[name]) for name in packed if tensors[name].size}
     blocks = list(_blocks({**tensors, **small}))
     shapes = {name: [NAMES[tensors[name].dtype.newbyteorder("<")], list(tensors[name].shape)] for name in sorted(small)}
-    header = _header(blocks, _plain(card, "card"), shapes)
+    header = _header(blocks, card, shapes)
     digest = hashlib.sha256(header)
     for _, block in blocks:
         digest.update(_raw(block))
@@ -186,14 +179,18 @@ def _packed(array: Array) -> Bytes:
     return np.frombuffer(Codec("zstd", LEVEL).compress(raw, asbytes=True), np.uint8)
 
 
-def _header(blocks: list[tuple[str, Array]], card: object, packed: dict[str, Any]) -> bytearray:
+def _header(blocks: list[tuple[str, Array]], card: Mapping[str, object], packed: dict[str, Any]) -> bytearray:
     """Length and JSON header with an empty checksum, filled up with spaces to a multiple of 64 bytes."""
+    try:
+        text = json.dumps(card, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_number)
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"a model card holds JSON values and finite numbers only: {error}") from None
     metadata = {
         "checksum": f"sha256:{_NO_DIGEST}",
         "format": "linnet",
         "format_version": str(FORMAT_VERSION if packed else 1),
         "written_by": f"linnet {__version__}",
-        "card": json.dumps(card, sort_keys=True, separators=(",", ":"), allow_nan=False),
+        "card": text,
         **({"packed": json.dumps(packed, separators=(",", ":"))} if packed else {}),
     }
     entries: dict[str, object] = {"__metadata__": metadata}
@@ -202,42 +199,18 @@ def _header(blocks: list[tuple[str, Array]], card: object, packed: dict[str, Any
         offsets = [offset, offset + block.nbytes]
         entries[name] = {"dtype": NAMES[block.dtype], "shape": list(block.shape), "data_offsets": offsets}
         offset += block.nbytes
-    text = json.dumps(entries, separators=(",", ":")).encode("ascii")
-    text += b" " * (-(8 + len(text)) % ALIGNMENT)
-    if len(text) > MAX_HEADER:
-        raise ModelFileError(f"the header would take {len(text):,} bytes, at most {MAX_HEADER:,} fit; shorten the card")
-    return bytearray(len(text).to_bytes(8, "little") + text)
+    header = json.dumps(entries, separators=(",", ":")).encode("ascii")
+    header += b" " * (-(8 + len(header)) % ALIGNMENT)
+    if len(header) > MAX_HEADER:
+        raise ModelFileError(f"a header of {len(header):,} bytes, at most {MAX_HEADER:,} fit; shorten the card")
+    return bytearray(len(header).to_bytes(8, "little") + header)
 
 
-def _plain(value: object, where: str) -> object:
-    """The value as plain JSON types; names the place of what JSON cannot hold."""
+def _number(value: object) -> object:
+    """Return a number of NumPy as JSON has it."""
     if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, Mapping):
-        for key in value:
-            if not isinstance(key, str):
-                raise ModelFileError(f"{where} has the key {key!r} of type {type(key).__name__}; keys must be text")
-        return {str(key): _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, f"{where}[{number}]") for number, item in enumerate(value)]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ModelFileError(f"{where} is {value}; a model card holds finite numbers only (use None for a missing one)")
-    if value is None or isinstance(value, str | int | float):
-        return value
-    raise ModelFileError(f"{where} is of type {type(value).__name__}; a model card holds what JSON can")
-
-
-def _reason(failed: OutputError, target: Path) -> str:
-    error = failed.__cause__
-    if not isinstance(error, OSError):
-        return str(failed)
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"no permission ({error.strerror})"
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return f"there is no folder {str(target.parent)!r}; create it first"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return f"no space left in {str(target.parent)!r} ({error.strerror}); nothing was changed"
-    return f"{error.strerror or error}"
+        return value.item()
+    raise TypeError(f"{value!r:.80} is of type {type(value).__name__}")
 
 
 def _raw(block: Array) -> memoryview:
@@ -247,39 +220,17 @@ def _raw(block: Array) -> memoryview:
 # ---- reading
 
 
-def _mapped(path: str | os.PathLike[str]) -> Bytes:
-    path = Path(path)
-    name = str(path)
+def _mapped(path: Path) -> Bytes:
     try:
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise ModelFileError(f"cannot load {name!r}: a folder; give the model file in it{_closest(path, '')}")
-        if not stat.S_ISREG(mode):
-            raise ModelFileError(f"cannot load {name!r}: not a regular file, so it cannot be memory-mapped")
+        if path.exists() and not path.is_file():
+            raise ValueError("it is a folder, or no regular file; give the model file")
         with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:
-                raise ModelFileError(f"cannot load {name!r}: empty (0 bytes); {_REMEDY}")
             return np.asarray(np.memmap(file, np.uint8, "r"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise ModelFileError(f"there is no model file {name!r}{_closest(path.parent, path.name)}") from None
-    except ModelFileError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ModelFileError(f"cannot load {name!r}: {reason}") from error
-
-
-def _closest(folder: Path, name: str) -> str:
-    """The file in the folder that was probably meant: one with a similar name, or the only model there is."""
-    try:
-        names = sorted(entry.name for entry in folder.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return f"; there is no folder {str(folder)!r} either"
-    except OSError:  # it may not be listed
-        return ""
-    models = [found for found in names if found.endswith(".linnet")]
-    close = difflib.get_close_matches(name, names, n=1) or (models if len(models) == 1 else [])
-    return f" (did you mean {str(folder / close[0])!r}?)" if close else ""
+    except FileNotFoundError:
+        raise ModelFileError(no_such_file(path)) from None
+    except (OSError, ValueError) as error:  # ValueError: also an empty file, or a zero byte in the name
+        reason = getattr(error, "strerror", None) or error
+        raise ModelFileError(f"cannot load {str(path)!r}: {reason}") from None
 
 
 def _parse(data: Bytes, fail: Fail) -> tuple[dict[str, str], dict[str, tuple[Any, tuple[int, ...], int, int]], int]:
@@ -332,8 +283,7 @@ def _header_end(data: Bytes, fail: Fail) -> int:
     if own and data.size < end <= 8 + MAX_HEADER:
         fail(f"truncated: {data.size:,} bytes, and its header alone takes {end:,}; {_REMEDY}")
     if not own and (first[8:9] != b"{" or not 10 <= end <= min(data.size, 8 + MAX_HEADER)):
-        text = b"\0" not in first and _is_text(first)
-        fail("text, not a linnet model; are model and data swapped?" if text else "not a linnet model")
+        fail("not a linnet model" if looks_binary(first) else "text, not a linnet model; are model and data swapped?")
     if not 10 <= end <= 8 + MAX_HEADER:
         fail(f"altered: a header of {end - 8:,} bytes; {_REMEDY}")
     return end
@@ -401,14 +351,6 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _is_text(first: bytes) -> bool:
-    try:
-        first[: max(0, len(first) - 3)].decode()  # the cut may fall within a character
-    except UnicodeDecodeError as error:
-        return error.start > len(first) - 8
-    return True
-
-
 LATEST = "latest"
 
 
@@ -422,9 +364,8 @@ def version_in_use(path: str | os.PathLike[str]) -> Path:
         return folder / f"{last}.linnet" if last else folder
     found = folder / f"{name}.linnet"
     if not found.is_file() or found.parent != folder:
-        raise ModelFileError(
-            f"{folder / LATEST}: {nearest('version', name, [p.stem for p in folder.glob('*.linnet')])}"
-        )
+        known = [path.stem for path in folder.glob("*.linnet")]
+        raise ModelFileError(f"{folder / LATEST}: {nearest('version', name, known)}")
     return found
 
 

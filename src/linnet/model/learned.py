@@ -16,8 +16,7 @@ class Learned:
     """Weighted rows of each class, (n_classes,), and what each feature adds up to in each class, (n_features, n_classes).
 
     Where rows may have several labels, those of all rows follow those of each label.
-    Features stand in the order of their slots. ``units`` are the weights of the blocks: a total is a whole number of one of them,
-    and is kept as that number, in the fewest bytes that hold the largest.
+    Features stand in the order of their slots. Whole numbers are kept in the fewest bytes that hold the largest.
 
     >>> one = Learned(np.array([2.0, 1.0]), np.array([[1.0, 0.0], [300.0, 1.0]]))
     >>> {name: array.dtype.name for name, array in one.tensors().items()}
@@ -26,12 +25,6 @@ class Learned:
 
     rows: Floats
     features: Array
-    units: tuple[float, ...] = (1.0,)
-
-    @classmethod
-    def of(cls, rows: Floats, features: Array, weights: Iterable[float]) -> Learned:
-        """Return the counts of a model whose blocks have these weights."""
-        return cls(rows, features, tuple(dict.fromkeys(float(np.float32(weight)) for weight in (1.0, *weights))))
 
     @property
     def nbytes(self) -> int:
@@ -44,33 +37,21 @@ class Learned:
 
     def tensors(self) -> dict[str, Array]:
         """Return what the model file holds."""
-        whole, unit = np.full(self.features.shape, -1.0), np.zeros(len(self.features), np.uint8)
-        for k, size in enumerate(self.units):
-            times = np.rint(self.features / size)
-            mine = (times * size == self.features).all(axis=1) & (whole < 0.0).all(axis=1)
-            whole[mine], unit[mine] = times[mine], k
-        most = whole.max(initial=0.0)
-        if whole.min(initial=0.0) < 0.0 or most >= 1 << 32:
-            return {"learned.rows": self.rows, "learned.features": self.features}
-        kind = next(kind for kind in (np.uint8, np.uint16, np.uint32) if most <= np.iinfo(kind).max)
-        units = {"learned.units": np.array(self.units), "learned.unit": unit} if len(self.units) > 1 else {}
-        return {"learned.rows": self.rows, "learned.features": whole.astype(kind), **units}
+        kinds = (np.uint8, np.uint16, np.uint32)
+        most = self.features.max(initial=0.0) if (self.features == np.rint(self.features)).all() else np.inf
+        kind = next((kind for kind in kinds if most <= np.iinfo(kind).max), np.float64)
+        return {"learned.rows": self.rows, "learned.features": self.features.astype(kind, copy=False)}
 
     @classmethod
-    def of_tensors(cls, tensors: Mapping[str, Array], n_features: int, n_classes: int) -> Learned | None:
-        """Read it back; None where the file has none."""
-        if "learned.features" not in tensors:
-            return None
+    def of_tensors(cls, tensors: Mapping[str, Array], n_features: int, n_classes: int) -> Learned:
+        """Read it back."""
         rows, features = tensors["learned.rows"], tensors["learned.features"]
+        if "learned.unit" in tensors:  # older files: whole numbers of the weights of blocks
+            features = features * tensors["learned.units"][tensors["learned.unit"]][:, None]
         if rows.shape != (n_classes,) or rows.dtype != np.float64 or features.shape != (n_features, n_classes):
             raise ValueError("its counts do not fit its features")
         if not np.isfinite(rows).all() or not np.isfinite(features).all() or (features < 0).any():
             raise ValueError("its counts are not finite")
-        if "learned.unit" in tensors:
-            units, unit = tensors["learned.units"], tensors["learned.unit"]
-            if unit.shape != (n_features,) or unit.max(initial=0) >= len(units) or not (units > 0).all():
-                raise ValueError("its counts do not fit its features")
-            return cls(rows, features * units[unit][:, None], tuple(units.tolist()))
         return cls(rows, np.asarray(features, dtype=np.float64))
 
 

@@ -24,7 +24,7 @@ from linnet.features import blocks as features
 from linnet.features.blocks import Block, Blocks, Computed, ComputedBlocks
 from linnet.features.buffers import Run, TextBuffer, shards, spare, text_buffers
 from linnet.features.counting import NORM, TF, Norm, in_threads, thread_count
-from linnet.features.derived import DerivedBlock, TextSource, by_source, derive, states
+from linnet.features.derived import Derived, DerivedBlock, Texts, TextSource, by_source, derive, states
 from linnet.model import file as store
 from linnet.model.calibration import CalibrationCurve
 from linnet.model.decision import Answers, Decision
@@ -35,9 +35,8 @@ from linnet.solvers.losses import probabilities, sigmoid
 if TYPE_CHECKING:
     from linnet.solvers.network import DenseLayers
 
-PACKED = {"fingerprints", "norm", "weights", "names", "name_sizes", "name_features", "learned.features", "learned.unit"}
+PACKED = {"fingerprints", "norm", "weights", "names", "name_sizes", "name_features", "learned.features"}
 SMALL_JOB = 1 << 16  # bytes: below this a second thread costs more than it saves
-COUNTED_BITS = 18  # of the table that counts features: hardly two of a text share a column
 LONG_TEXT = 1 << 18  # bytes: the kernel takes longer texts in pieces
 
 
@@ -51,6 +50,17 @@ def _block(values: dict[str, Any], tensors: Mapping[str, Array]) -> Block:
     return block.with_state(tensors[f"tokeniser.{number}"].tobytes())
 
 
+def _current(about: dict[str, Any], tensors: Mapping[str, Array]) -> tuple[dict[str, Any], Mapping[str, Array]]:
+    """Read what the first files called otherwise: normalise, True or False, and the thresholds of several labels as scores."""
+    if "normalise" in about:
+        old = about["normalise"]
+        about = {**about, "norm": {True: "l2", False: None}.get(old, old)}
+    if "thresholds" in tensors:
+        about = {"multilabel": True, **about}
+        tensors = {**tensors, "decision.thresholds": sigmoid(tensors["thresholds"])}
+    return about, tensors
+
+
 def _named(tensors: Mapping[str, Array], table: Table) -> tuple[Array, Array]:
     """Read where names begin, and the slots of their features."""
     if "name_slots" in tensors:
@@ -59,21 +69,9 @@ def _named(tensors: Mapping[str, Array], table: Table) -> tuple[Array, Array]:
     return offsets, table.used[tensors["name_features"]]
 
 
-def _norm(about: Mapping[str, Any]) -> Any:
-    """Read how rows are scaled; files of version 0.1 say True or False."""
-    return about["norm"] if "norm" in about else {True: "l2", False: None}.get(about["normalise"], about["normalise"])
-
-
 def _computed(values: dict[str, Any], names_only: bool) -> Computed:
     kind: type[Computed] = features.kind_of(values["block"])
     return kind.named(values) if names_only else kind.from_dict(values)
-
-
-def _decision(about: Mapping[str, Any], tensors: Mapping[str, Array]) -> Decision:
-    """Read the rule; files of version 0.1 hold the thresholds of several labels as scores."""
-    if "thresholds" in tensors:
-        tensors = {**tensors, "decision.thresholds": sigmoid(tensors["thresholds"])}
-    return Decision.from_tensors(about.get("decision", {}), tensors, len(about["classes"]))
 
 
 def _refuse_code(about: Mapping[str, Any], path: str | os.PathLike[str] | bytes) -> None:
@@ -192,11 +190,9 @@ class Model:
         """Return what the lookups add up to, (n_texts, n_lookup): the scores, but for a head."""
         pieces = self.pieces(texts)
         scores = self._derived(pieces, threads) if self._sources else self._counted(pieces, threads)
-        return (
-            features.add_scores(scores, features.compute(self.computed, pieces), self.computed_weights)
-            if self.computed
-            else scores
-        )
+        if not self.computed:
+            return scores
+        return features.add_scores(scores, features.compute(self.computed, pieces), self.computed_weights)
 
     def _counted(self, pieces: list[TextBuffer], threads: int | None) -> Floats:
         """Return what the kernels add, and b."""
@@ -235,30 +231,26 @@ class Model:
             text = pieces[k]
             score_documents(text.data, text.offsets, first, last, self.compiled, self.weights, scratch, parts[k])
 
+    def known_features(self, texts: Any, threads: int | None = None, *, counting: bool = False) -> tuple[Ints, Ints]:
+        """Return how many features of each text the model knows, and how many it has: each once, or with counting each time."""
+        pieces, hashed = self.pieces(texts), not len(self.slots)
+        if not self.blocks:
+            none = np.zeros(sum(map(len, pieces)), np.int64)
+            return none, none
+        counted = Derived.of(Texts(pieces), self.blocks, pieces).count(
+            self.blocks, hash_bits=64 - self.shift if hashed else None, counting=counting, threads=threads
+        )
+        rows = counted.rows
+        known = np.asarray(self.rows[:, 1:].any(axis=1)) if hashed else self.table.find(counted.fingerprints) >= 0
+        every = rows.counts if counting else np.ones(len(rows.indices), np.int64)
+        sums = (np.concatenate([[0], np.cumsum(some)]) for some in (every * known[rows.indices], every))
+        mine, whole = (np.diff(total[rows.row_ptr]) for total in sums)
+        return mine, whole
+
     def known_share(self, texts: Any, threads: int | None = None) -> Floats:
         """Return the share of each text's different features that the model knows; 1 where it has none."""
-        pieces = self.pieces(texts)
-        if not self.blocks:
-            return np.ones(sum(map(len, pieces)))
-        known, every = (np.asarray(counter.sums(pieces, threads)[:, 0]) for counter in self._counters)
-        return np.where(every > 0, np.minimum(known / np.maximum(every, 1.0), 1.0), 1.0)
-
-    def unknown(self, texts: Any, threads: int | None = None) -> Floats:
-        """Return how many features of each text the model does not know: each time, or each once where only presence counts."""
-        known, every = (replace(c, tf="presence" if self.tf == "presence" else "count") for c in self._counters)
-        pieces = self.pieces(texts)
-        return np.maximum(every.sums(pieces, threads)[:, 0] - known.sums(pieces, threads)[:, 0], 0.0)
-
-    @cached_property
-    def _counters(self) -> tuple[Model, Model]:
-        """Two tables of ones that count the different features of a text: those that the model knows, and all."""
-        bare: dict[str, Any] = {"b": np.zeros(1), "tf": "presence", "norm": None, "head": None, "computed": ()}
-        known = np.ones((len(self.rows), 2), np.float32)
-        if not len(self.slots):
-            known[:, 1] = np.any(self.rows[:, 1:] != 0.0, axis=1)
-        every = Table(np.zeros(0, np.uint64), np.ones((1 << COUNTED_BITS, 2), np.float32), 64 - COUNTED_BITS)
-        mine = Table(self.slots, known, self.shift, self.table.bits)
-        return replace(self, table=mine, **bare), replace(self, table=every, **bare)
+        known, every = self.known_features(texts, threads)
+        return np.where(every > 0, known / np.maximum(every, 1), 1.0)
 
     def out_of_scope(self, texts: Any, threads: int | None = None, scores: Floats | None = None) -> Floats:
         """Return how unlike the training rows each text is, from 0 to 1: what no class explains with features that are known.
@@ -374,42 +366,33 @@ class Model:
 
     def _stored(self, mapped: bool = False) -> tuple[dict[str, Array], dict[str, Any], set[str]]:
         """Return the arrays and the card of the file, and which arrays are packed."""
-        tensors = self._tensors(mapped=mapped)
-        if len(self.training_texts):
-            tensors["training_texts"] = self.training_texts
-        head = {} if self.head is None else {"head": {"layers": len(self.head.layers), "inputs": self.n_lookup}}
-        computed = {"computed": [c.to_dict() for c in self.computed]} if self.computed else {}
-        if self.computed:
-            tensors["computed_weights"] = self.computed_weights
-        tensors |= self.decision.tensors()
-        if self.curve is not None:
-            tensors["calibration"] = self.curve.points
-        rule = self.decision.to_dict()
-        if self.learned is not None:
-            tensors |= self.learned.tensors()
         learned = states(self.blocks)
+        tensors = self._tensors(mapped=mapped) | self.decision.tensors()
         tensors |= {f"tokeniser.{k}": np.frombuffer(state, np.uint8) for k, state in enumerate(learned)}
-        card = {
-            **self.card,
-            "model": {
-                **computed,
-                "classes": list(self.classes),
-                "blocks": [
-                    {**b.to_dict(), "tokeniser": learned.index(b.state)}
-                    if isinstance(b, DerivedBlock) and b.state is not None
-                    else b.to_dict()
-                    for b in self.blocks
-                ],
-                "tf": self.tf,
-                "norm": self.norm,
-                "shift": self.shift,
-                **({"fingerprint_bits": self.table.bits} if self.table.bits < 64 else {}),
-                "calibrated": self.calibrated,
-                **({"multilabel": True} if self.multilabel else {}),
-                **({"decision": rule} if rule else {}),
-                **head,
-            },
+        tensors |= {} if self.learned is None else self.learned.tensors()
+        tensors |= {} if self.curve is None else {"calibration": self.curve.points}
+        some = {"training_texts": self.training_texts, "computed_weights": self.computed_weights}
+        tensors |= {name: array for name, array in some.items() if len(array)}
+        blocks = [b.to_dict() for b in self.blocks]
+        for block, values in zip(self.blocks, blocks, strict=True):
+            if isinstance(block, DerivedBlock) and block.state is not None:
+                values["tokeniser"] = learned.index(block.state)
+        about: dict[str, Any] = {
+            "classes": list(self.classes),
+            "blocks": blocks,
+            "tf": self.tf,
+            "norm": self.norm,
+            "shift": self.shift,
         }
+        more = {
+            "computed": [c.to_dict() for c in self.computed],
+            "fingerprint_bits": self.table.bits if self.table.bits < 64 else None,
+            "multilabel": self.multilabel,
+            "decision": self.decision.to_dict(),
+            "head": None if self.head is None else {"layers": len(self.head.layers), "inputs": self.n_lookup},
+        }
+        about |= {"calibrated": self.calibrated, **{name: value for name, value in more.items() if value}}
+        card = {**self.card, "model": about}
         return tensors, card, set() if mapped else PACKED & tensors.keys()
 
     @classmethod
@@ -429,8 +412,8 @@ class Model:
             check_arrays(stored.tensors)
             if not trust and not names_only:
                 _refuse_code(about, path)
-            t = stored.tensors
-            multilabel = bool(about.get("multilabel", "thresholds" in t))
+            about, t = _current(about, stored.tensors)
+            multilabel = bool(about.get("multilabel"))
             n_outputs = 1 if len(about["classes"]) == 2 and not multilabel else len(about["classes"])
             head = None
             if "head" in about:
@@ -440,13 +423,14 @@ class Model:
             n_lookup = n_outputs if head is None else int(about["head"]["inputs"])
             table = Table.of_tensors(t, n_lookup, int(about["shift"]), int(about.get("fingerprint_bits", 64)))
             model = cls(
-                tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], _norm(about),
+                tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], about["norm"],
                 table, t["b"], t["names"], *_named(t, table), bool(about["calibrated"]), card,
                 tuple(_computed(c, names_only) for c in about.get("computed", ())),
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
                 head=head,
                 training_texts=t.get("training_texts", np.zeros(0, np.uint32)), multilabel=multilabel,
-                decision=_decision(about, t), curve=CalibrationCurve(t["calibration"]) if "calibration" in t else None,
+                decision=Decision.from_tensors(about.get("decision", {}), t, len(about["classes"])),
+                curve=CalibrationCurve(t["calibration"]) if "calibration" in t else None,
             )  # fmt: skip
             model._check()
             if "learned.rows" in t:

@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet import arithmetic
-from linnet._kernels.text import fill_rows, lay_out, read_keys
+from linnet._kernels.text import fill_rows, lay_out, measure_rows, read_keys, round_rows
 from linnet.array_types import Array, Bytes, Floats32, Hashes, Hashes32, Ints
 from linnet.features.counting import Slots
 
@@ -31,7 +30,6 @@ STEPS = 64  # a root mean square of weights
 LARGEST_CODE = 32_767
 FEW_WEIGHTS = 1 << 16  # up to here weights stay as they are
 SPARE_BITS = 20  # of a fingerprint beyond those that number the features
-CHUNK = 1 << 14  # rows
 LARGEST = 1e30  # of a weight: sums and products of such stay finite
 _KINDS = {  # name: type and number of axes
     "records": (np.uint32, 2), "slots": (np.uint64, 1), "rows": (np.float32, 2), "b": (np.float64, 1), "names": (np.uint8, 1),
@@ -111,18 +109,13 @@ class Table:
         if n * (len(wanted) - 1) <= few:
             return self
         squares, most = np.zeros(len(wanted)), np.zeros(len(wanted))
-        for k in range(0, len(self.rows), CHUNK):
-            part = self.rows[k : k + CHUNK].astype(np.float64)
-            squares += arithmetic.total(part * part, axis=0)
-            most = np.maximum(most, [np.abs(column).max() for column in part.T])  # numpy is slow along the long axis
+        measure_rows(self.rows, squares, most)
         fine = np.frexp(np.sqrt(squares / n) / np.maximum(wanted, 1e-9))[1] - 1  # rounded down to a power of two
         least = np.frexp(most / LARGEST_CODE)[1]  # rounded up
         step = np.ldexp(1.0, np.maximum(np.maximum(fine, least), -100)).astype(np.float32)
-        first = 0 if norm_steps else 1
-        for k in range(0, len(self.rows), CHUNK):
-            some = self.rows[k : k + CHUNK, first:]
-            np.multiply(np.rint(some / step[first:]), step[first:], out=some)
-        step[:first] = 0.0
+        if not norm_steps:
+            step[0] = 0.0
+        round_rows(self.rows, step)
         if not len(self.slots):
             return self._with(steps=step)
         keys, bits = self.slots[used], min(self.bits, -(-(n.bit_length() + spare) // 4) * 4)

@@ -12,9 +12,7 @@ import contextlib
 import ctypes
 import errno
 import os
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,9 +30,8 @@ from linnet.data.dataset import labels_of
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Blocks
 from linnet.features.buffers import TextBuffer
-from linnet.features.counting import Counted, Names, SparseCounts, concatenate, names_of
+from linnet.features.counting import Counted, Names, SparseCounts, concatenate, joined, names_of
 from linnet.features.plan import documents
-from linnet.files import OutputError, temporary_folder
 from linnet.model.decision import Answers
 from linnet.model.model import Model
 
@@ -86,17 +83,20 @@ def return_freed(mapped: int = 1 << 23, kept: int = 1 << 20) -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(-3, mapped)  # M_MMAP_THRESHOLD: larger blocks are mapped, and unmapped when freed
         libc.mallopt(-1, kept)  # M_TRIM_THRESHOLD
+        libc.mallopt(-8, 1)  # M_ARENA_MAX: what one thread freed serves the next
 
 
 def keep_freed() -> None:
-    """Keep freed arrays of up to 64 MB: the system clears every page it gives, and training in memory makes many arrays."""
+    """Keep freed arrays of up to 64 MB: the system clears every page it gives, and training in memory makes many arrays.
+
+    Arrow takes its memory from the same place, so that what reading has freed serves counting.
+    """
     return_freed(1 << 26, 1 << 29)
+    pa.set_memory_pool(pa.system_memory_pool())
 
 
 def give_back() -> None:
     """Hand memory that is free back to the system: at the end of a stage."""
-    import pyarrow as pa
-
     pa.default_memory_pool().release_unused()
     with contextlib.suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -115,8 +115,7 @@ class Budget:
     def __post_init__(self) -> None:
         if self.total < LEAST:
             raise LinnetError(
-                f"max_memory of {self.total / 1e6:,.0f} MB is too little: the program itself takes "
-                f"{PROCESS // 10**6} MB; give {LEAST // 10**6} MB or more"
+                f"max_memory of {self.total / 1e6:,.0f} MB is too little; give {LEAST // 10**6} MB or more"
             )
 
     @property
@@ -187,7 +186,6 @@ class StreamVocabulary:
         self.bits = 12
         self.table = np.zeros(2 << self.bits, np.uint64)
         self.n = self.lost = self.pairs = self.met = 0
-        self.kept_least = most or 0
         self._next = [0, 0]  # the place of the next feature met, in training and dev rows
         self._room(1024)
 
@@ -251,7 +249,6 @@ class StreamVocabulary:
         """Lower all counters until at most so many are above zero."""
         if self.n <= keep:
             return
-        self.kept_least = min(self.kept_least, keep)
         value = self.counts - (self.lost - self.missed)
         t = int(np.partition(value, self.n - keep - 1)[self.n - keep - 1])
         kept = np.flatnonzero(value > t)
@@ -305,10 +302,7 @@ class StreamVocabulary:
             min_df = edge + 1
             good = good[df[good] >= min_df]
         if not len(good):
-            raise DataError(
-                f"no feature is left: none of {self.n:,} is in {min_df} to {highest:g} of {n_documents:,} "
-                f"documents; lower min_df or raise max_df"
-            )
+            raise DataError(f"no feature is left: none is in {min_df} to {highest:g} documents; lower min_df")
         order = good[np.argsort(self.key[good], kind="stable")]
         if max_features is not None and len(order) > max_features:
             first = np.argsort(-df[order].astype(np.int64), kind="stable")[:max_features]
@@ -317,32 +311,7 @@ class StreamVocabulary:
 
 
 HEADER = 7  # numbers at the head of a chunk
-SPARE = 200_000_000  # bytes to leave free on the disk
 MOST_SCORES = 10_000_000  # of test rows that are held at a time: rows times outputs
-
-
-@contextmanager
-def temporary(parent: str | None) -> Iterator[Path]:
-    """Make a folder that is gone at the end, whatever happens."""
-    with contextlib.ExitStack() as stack:
-        try:
-            folder = stack.enter_context(temporary_folder(parent))
-        except OutputError as error:
-            reason, place = getattr(error.__cause__, "strerror", error), parent or tempfile.gettempdir()
-            raise LinnetError(
-                f"cannot make a cache in {place}: {reason}; choose another place with --cache DIR"
-            ) from None
-        yield folder
-
-
-def check_room(folder: Path, wanted: int) -> None:
-    """Refuse to begin what the disk has no room for."""
-    free = shutil.disk_usage(folder).free
-    if wanted + SPARE > free:
-        raise LinnetError(
-            f"the cache needs about {wanted / 1e9:,.1f} GB, and {folder.parent} has {free / 1e9:,.1f} GB free; give --cache DIR "
-            "on a larger disk, or count fewer features (--features words:1-2, --min-df, --max-features)"
-        )
 
 
 @contextmanager
@@ -386,9 +355,7 @@ class Cache:
         ]
         self._first = {part: next(k for k, b in enumerate(self.blocks) if b.part == part) for part in blocks}
         self._many = blocks
-        self._seed = seed
-        self._draws: dict[tuple[int, int], np.random.Generator] = {}
-        self._turns: dict[tuple[int, int], npt.NDArray[np.uint16]] = {}
+        self._bits = {part: np.random.PCG64([seed, 77, part]) for part in blocks}
         self._numbered = numbered
         self._dealt: dict[int, list[npt.NDArray[np.uint16]]] = {part: [] for part in blocks}
         self._files: list[BinaryIO] = []
@@ -405,16 +372,15 @@ class Cache:
             file.close()
         self._files = []
 
-    def add(self, part: int, rows: SparseCounts, y: Labels, numbers: Floats | None = None) -> None:
+    def add(self, part: int, rows: SparseCounts, y: Labels, numbers: Floats) -> None:
         """Deal the rows of a batch out to the blocks of a part."""
         if not len(rows):
             return
         many, first = self._many[part], self._first[part]
-        numbers = np.zeros((len(rows), 0)) if numbers is None else numbers
         if many == 1:
             self._append(first, rows, y, numbers)
             return
-        where = self._deal(part, y, many)
+        where = self._deal(part, len(rows))
         if self._numbered:
             self._dealt[part].append(where)
         order = np.argsort(where, kind="stable")
@@ -424,21 +390,10 @@ class Cache:
             if len(mine):
                 self._append(first + k, rows.take(mine), y[mine], numbers[mine])
 
-    def _deal(self, part: int, y: Labels, many: int) -> npt.NDArray[np.uint16]:
-        """Say which block each row goes to: at random, every block its share of every class, however batches are cut."""
-        where = np.empty(len(y), dtype=np.uint16)
-        for c in np.unique(y).tolist():
-            mine = np.flatnonzero(y == c)
-            if (part, c) not in self._draws:
-                self._draws[part, c] = np.random.Generator(np.random.PCG64([self._seed, 77, part, c]))
-                self._turns[part, c] = np.zeros(0, dtype=np.uint16)
-            turns = self._turns[part, c]
-            if len(turns) < len(mine):  # rounds in which every block has its turn once, drawn as they are needed
-                rounds = -(-(len(mine) - len(turns)) // many)
-                fresh = np.tile(np.arange(many, dtype=np.uint16), (rounds, 1))
-                turns = np.concatenate([turns, self._draws[part, c].permuted(fresh, axis=1).ravel()])
-            where[mine], self._turns[part, c] = turns[: len(mine)], turns[len(mine) :]
-        return where
+    def _deal(self, part: int, n: int) -> npt.NDArray[np.uint16]:
+        """Say which block each of the next rows goes to: at random, and the same however batches are cut."""
+        bits = self._bits[part].random_raw(n) >> np.uint64(11)
+        return np.asarray(bits * 2.0**-53 * self._many[part], dtype=np.uint16)
 
     def _append(self, k: int, rows: SparseCounts, y: Labels, numbers: Floats) -> None:
         sizes = np.diff(rows.indptr).astype(np.int32)
@@ -492,9 +447,7 @@ class Cache:
                     for out, length in zip(outs, lengths, strict=True):
                         data = np.frombuffer(file.read(length), dtype=np.uint8)
                         if unpack_numbers(data, out) != length or len(data) != length:
-                            raise LinnetError(
-                                f"the cache in {self.folder} was changed while it was in use; run it again"
-                            )
+                            raise LinnetError(f"the cache in {self.folder} was changed while in use; run it again")
                     tables: list[Array] = [numbers] if computed is None else [computed, numbers]
                     for table in tables:
                         mine = table[row : row + rows]
@@ -548,12 +501,6 @@ def _packed(values: Ints32) -> Bytes:
 
 
 # ---- The names of features, written to disk as they are first met: at the end a model keeps those of the weightiest.
-
-
-def joined(names: Sequence[bytes]) -> tuple[Bytes, Ints]:
-    """Return names as UTF-8 bytes, and where each begins."""
-    offsets = np.cumsum([0, *map(len, names)], dtype=np.int64)
-    return np.frombuffer(b"".join(names), dtype=np.uint8), offsets
 
 
 def joined_with(known: tuple[Bytes, Ints], columns: Ints, n: int, more: Names | list[str]) -> tuple[Bytes, Ints]:
@@ -642,7 +589,7 @@ class TestRows(ArrowFile):
 
     def evaluated(self, model: Model, threads: int | None, separator: str | None = None) -> Any:
         """Return the metrics of a model on all rows; separator stands between the labels of a row, if it has several."""
-        from linnet.evaluate import evaluate, evaluate_answers, evaluate_multilabel
+        from linnet.evaluate import evaluate_answers, evaluate_multilabel
 
         labels: list[str] = []
         known: dict[str, str] = {}
@@ -658,6 +605,4 @@ class TestRows(ArrowFile):
         if separator is not None:
             truth = [labels_of(cell, separator) for cell in labels]
             return evaluate_multilabel(truth, answers.chosen, model.classes, proba=answers.proba)
-        if len(answers.proba) < len(labels):
-            return evaluate(labels, [model.classes[k] if k >= 0 else None for k in answers.best], model.classes)
         return evaluate_answers(labels, answers, model.classes, costs=model.decision.costs)

@@ -9,7 +9,8 @@ selection) is learned from the training part of each fold alone, so a held-out s
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,9 +65,7 @@ class Weighting:
             plan.tf != "presence" or plan.norm or weights.computed is not None or (weights.norm != 1).any()
             or any(block.weight != 1 for block in blocks)
         ):  # fmt: skip
-            raise LinnetError(
-                f"{type(model).__name__} takes words present or absent: leave out tf, idf, ratio and the weights of blocks"
-            )
+            raise LinnetError(f"{type(model).__name__} takes words present or absent: leave out tf, idf and ratio")
         return cls(weights.with_computed(), plan, blocks, model.own_gain)
 
     @property
@@ -140,10 +139,7 @@ def fit_rows(
     that did best there.
     """
     if of.rows.computed is not None and model.traits.non_negative and (of.rows.computed < 0).any():
-        raise DataError(
-            f"{type(model).__name__} takes no negative features; make the feature functions return 0 or more, leave out "
-            "word lists and columns of numbers or dates, or choose another model"
-        )
+        raise DataError(f"{type(model).__name__} takes no negative features; leave them out, or choose another model")
     on_epoch = weighting.judged(on_epoch, of.held_out)
     X = replace(weighting.matrix(of.rows), gain=weighting.gain)
     found = model.fit_matrix(X, of.y, n_classes, sample_weight=of.weight, threads=threads, on_epoch=on_epoch)
@@ -189,6 +185,11 @@ def strata(y: Array) -> Labels:
     return np.asarray(y, dtype=np.int32)
 
 
+def work_of(n_entries: int, n_classes: int) -> int:
+    """Return what one pass over the rows costs: entries times outputs."""
+    return n_entries * (1 if n_classes == 2 else n_classes)
+
+
 def choose_folds(
     y: Array,
     n_classes: int,
@@ -206,7 +207,7 @@ def choose_folds(
     80 from 81 %; else one held-out part, on a bounded number of entries. Rows of one group are never on both sides.
     """
     everything = np.arange(len(y))
-    work = n_entries * (1 if n_classes == 2 else n_classes)
+    work = work_of(n_entries, n_classes)
     if dev is not None:
         held = [(np.setdiff1d(everything, dev), dev)]
     elif len(y) < FEW_ROWS and work < 4 * LITTLE_WORK:
@@ -319,6 +320,41 @@ class CrossValidation:
         self._weights.clear()
 
 
+def side_by_side(work: Callable[[Any], Any], items: Sequence[Any], threads: int, stop: Callable[[], None]) -> list[Any]:
+    """Do work on each item, some at a time in threads of their own; returns what came of each, in order.
+
+    Ctrl-C comes to this thread alone: it calls stop, which must bring the work to an end. An error of any item is raised
+    when all have ended. No thread holds up the end of the program.
+
+    >>> side_by_side(lambda n: n * n, [1, 2, 3], 2, lambda: None)
+    [1, 4, 9]
+    """
+    left, made, ended = iter(enumerate(items)), {}, threading.Event()
+
+    def run() -> None:
+        for k, item in left:
+            try:
+                made[k] = work(item)
+            except BaseException as error:  # noqa: BLE001 - raised again below
+                made[k] = error
+        if len(made) == len(items):
+            ended.set()
+
+    for _ in range(min(threads, len(items))):
+        threading.Thread(target=run, daemon=True).start()
+    # Not by Thread.join: after a Ctrl-C in it, Python 3.11 takes a running thread for one that has ended.
+    try:
+        if items:
+            ended.wait()
+    except KeyboardInterrupt:
+        stop()
+        ended.wait()
+    for found in made.values():
+        if isinstance(found, BaseException):
+            raise found
+    return [made[k] for k in range(len(items))]
+
+
 # ---- Labelled data as ``compare`` and ``tune`` take them, and the size of the model files that they make.
 
 
@@ -339,7 +375,4 @@ def labelled_data(data: Any, y: Any, caller: str, *, extra: Sequence[str] = ()) 
 def check_two_labels(source: str, counts: Iterable[int]) -> None:
     """Refuse data of which no two labels can be both learned and held out; counts are the rows of each label."""
     if sum(count > 1 for count in counts) < 2:
-        raise DataError(
-            f"{source}: fewer than two labels have two rows or more, so none can be held out and learned as well; "
-            "give more rows"
-        )
+        raise DataError(f"{source}: fewer than two labels have two rows: one to learn from, one to hold out; give more")

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import iadd
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from linnet._kernels.text import class_frequency
-from linnet.array_types import Array, Bools, Bytes, Floats, Floats32, Hashes, Ints, Ints32, Labels
+from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Ints, Ints32, Labels
 from linnet.data.labelled import codes_of
 from linnet.errors import LinnetError
 from linnet.features.blocks import column_names
 from linnet.features.counting import Slots, SparseCounts, concatenate
 from linnet.model.learned import merged, numbers_of
-from linnet.pipeline.cache import Cache, NameFile, StreamVocabulary, TestRows, check_room, give_back, writing
-from linnet.pipeline.crossval import LEAST_ROWS, MOST_DEV, MOST_ENTRIES, Weighting
+from linnet.pipeline.cache import Cache, NameFile, StreamVocabulary, TestRows, give_back, writing
+from linnet.pipeline.crossval import Weighting
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import ClassCounts
@@ -27,17 +29,6 @@ from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 
 TOGETHER = 4  # blocks in memory at a time
-
-
-def sum_of(parts: Iterable[Any]) -> Any:
-    """Add up values, in place where that can be: tables are as large as the model."""
-    total: Any = None
-    for found in parts:
-        if total is None:
-            total = found
-        else:
-            total += found
-    return total
 
 
 def columns_of(fingerprints: Hashes) -> Callable[[Hashes], Ints32]:
@@ -89,19 +80,12 @@ class DiskRows(StreamedRows):
         whole, block = (8, 6) if plain else (24, 14)
         self.one = self.entries <= self.budget.whole_entries(whole)
         if not self.one and traits.sums == "no":
-            raise LinnetError(
-                f"{self.plan.name} needs all rows in memory at once; raise --max-memory, or choose a model that is fitted "
-                "block by block, such as svm, logistic or nb"
-            )
+            raise LinnetError(f"{self.plan.name} needs all rows in memory; raise --max-memory, or use svm or logistic")
         share = self.sizes[DEV] / max(1, self.sizes[TRAIN] + self.sizes[DEV])
         size = self.budget.block_entries(block) // TOGETHER
         many = {TRAIN: 1 if self.one else -(-int(self.entries * (1 - share)) // size)}
         if self.sizes[DEV]:
             many[DEV] = 1 if self.one else max(1, -(-int(self.entries * share) // size))
-        rows = sum(self.sizes.values())
-        of_row = 8 + 8 * self.targets.n_numbers + (0 if self.one else 24 * self.n_outputs)
-        room = 3 * self.entries + rows * of_row + 20 * self.n_columns
-        check_room(self.folder, room + int(self.scan.nbytes * self.sizes[TEST] / max(1, rows)))
         self.log.stage(
             "count",
             f"writing a cache of about {3 * self.entries / 1e6:,.0f} MB"
@@ -148,51 +132,14 @@ class DiskRows(StreamedRows):
     # ---- the store
 
     def search_rows(self) -> SearchRows:
-        """Return all rows by number, or a sample where they are too many to be numbered."""
+        """Return all rows by number; where they are too many, those of one block, which is a random part of them."""
         if self.exact:
             return self.numbered_rows(self.cache if self.whole is None else self.whole[0], self.cache.entries)
-        rows, y, numbers, dev = self._sample()
+        found = [self.cache.read(blocks[0]) for part in (TRAIN, DEV) if (blocks := self.cache.of((part,)))]
+        rows = concatenate([one[0] for one in found], self.cache.n_blocks, self.n_columns)
+        y, numbers = (np.concatenate([one[k] for one in found]) for k in (1, 2))
+        dev = np.arange(len(found[0][1]), len(y)) if len(found) > 1 else None
         return self._search_rows(rows, y, numbers, len(rows.indices), dev)
-
-    def _sample(self) -> tuple[SparseCounts, Labels, Floats, Ints | None]:
-        """Return rows, their cells and numbers, and which of them are dev rows: as many as an ordinary search would look at.
-
-        Blocks are random parts of the rows, so those of one block will do; a class that it lacks is looked for in others.
-        """
-        cache, rng = self.cache, np.random.default_rng(self.plan.seed)
-        mean = max(1.0, cache.entries / max(1, len(cache)))
-        most = max(LEAST_ROWS, int(MOST_ENTRIES / mean))
-        train, dev = cache.of((TRAIN,)), cache.of((DEV,))
-        parts: list[tuple[SparseCounts, Labels, Floats]] = []
-
-        def take(found: tuple[SparseCounts, Labels, Floats], mine: Ints) -> None:
-            rows, y, numbers = found
-            parts.append((rows.take(mine), y[mine], numbers[mine]))
-
-        block = cache.read(train[0])
-        take(block, np.sort(rng.choice(len(block[1]), min(most, len(block[1])), replace=False)))
-        lacking = ~self._holds(parts[0][1]).any(axis=0)
-        for k in train if lacking.any() else ():
-            block = cache.read(k)
-            holds = self._holds(block[1])[:, lacking]
-            found = holds[:, holds.any(axis=0)].argmax(axis=0)
-            if len(found):
-                take(block, found)
-                lacking &= ~self._holds(parts[-1][1]).any(axis=0)
-            if not lacking.any():
-                break
-        n_train = sum(len(y) for _, y, _ in parts)
-        if dev:
-            block = cache.read(dev[0])
-            take(block, np.sort(rng.choice(len(block[1]), min(MOST_DEV, len(block[1])), replace=False)))
-        classes = np.concatenate([y for _, y, _ in parts])
-        taken = concatenate([rows for rows, _, _ in parts], cache.n_blocks, cache.n_columns)
-        numbers = np.concatenate([numbers for _, _, numbers in parts])
-        return taken, classes, numbers, np.arange(n_train, len(classes)) if dev else None
-
-    def _holds(self, y: Labels) -> Bools:
-        """Say which classes rows have, by their cells, (n_rows, n_classes)."""
-        return np.asarray(y[:, None] == np.arange(self.n_classes) if self.sets is None else self.sets[y])
 
     def counts(self) -> tuple[ClassCounts, Array]:
         """Return the documents of each class that hold each feature."""
@@ -211,7 +158,7 @@ class DiskRows(StreamedRows):
             yield rows, y, numbers
 
     def _weighted_table(self) -> Floats:
-        found: Floats = sum_of(self.targets.table(*block) for block in self._each())
+        found: Floats = reduce(iadd, (self.targets.table(*block) for block in self._each()))
         return found
 
     def keep(self, numbers: Ints32) -> None:
@@ -275,7 +222,7 @@ class DiskBlocks(RowBlocks):
 
     def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the sum of function(rows, *args) over all blocks."""
-        return sum_of(function(rows, *args) for _, rows in self.visit())
+        return reduce(iadd, (function(rows, *args) for _, rows in self.visit()))  # in place: as large as the model
 
     def _path(self, number: int) -> Path:
         return self.store.folder / f"state-{number:04d}"

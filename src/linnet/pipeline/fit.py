@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 from pathlib import PurePath
 from typing import Any
 
@@ -14,11 +14,10 @@ from linnet import arithmetic
 from linnet.array_types import Array, Bools, Bytes, Floats, Floats32, Hashes, Ints
 from linnet.errors import DataError, LinnetError, nearest, shown
 from linnet.features.blocks import AnyBlocks, Blocks, ComputedBlocks, describe
-from linnet.features.counting import Names
-from linnet.features.plan import FeaturePlan, FeatureWeights, SelectionReport
+from linnet.features.plan import FeaturePlan, FeatureWeights
 from linnet.features.vectorizer import features_named
 from linnet.model.calibration import Calibration, choose_calibration, fit_calibration
-from linnet.model.decision import ConfidenceTable, Decision, numbers_of
+from linnet.model.decision import ConfidenceTable, Decision
 from linnet.model.learned import Learned
 from linnet.model.model import Model
 from linnet.model.table import Table
@@ -30,6 +29,7 @@ from linnet.pipeline.rows import MemoryRows, RowStore
 from linnet.pipeline.search import SearchResult, Trial, search
 from linnet.solvers.losses import sigmoid
 from linnet.solvers.network import DenseLayers, finish, scaled
+from linnet.values import label_number
 
 
 def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None) -> Model:
@@ -37,6 +37,11 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
     if not plan.traits.learns:
         return _build(plan, store, log)
     plan, found = choose(plan, store, log, found)
+    return fit_chosen(plan, store, log, found)
+
+
+def fit_chosen(plan: Plan, store: RowStore, log: Log, found: SearchResult) -> Model:
+    """Fit the chosen settings to rows that are counted, and calibrate."""
     if plan.calibrate and found.calibration is None:
         log.stage("calibrate", "calibrating")
         best = found.for_calibration
@@ -52,7 +57,7 @@ def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None
         W, b = scaled(W, b, calibration.scale, float(calibration.shift[0]))  # with a score a class: 0
     card = card_of(plan, store, found, calibration)
     if selected is not None:
-        card["selection"] = selected.to_dict()
+        card["selection"] = selected
     columns, computed, computed_weights = fold(store, weights, W)
     model = assemble(columns, plan.features, store.classes, b, bool(plan.calibrate), card)
     if plan.features.hash_bits and store.blocks and isinstance(store, MemoryRows):
@@ -107,28 +112,32 @@ def _count(plan: Plan, store: RowStore, log: Log) -> None:
     log.stage("count", f"vocabulary: {len(kept):,} of {len(fingerprints):,} given features are in the rows")
 
 
-def _select(plan: Plan, store: RowStore, log: Log) -> SelectionReport | None:
-    """Keep the columns that tell most of the labels of the rows that are fitted."""
+def _select(plan: Plan, store: RowStore, log: Log) -> dict[str, Any] | None:
+    """Keep the columns that tell most of the labels of the rows that are fitted; return what the card says of it."""
     selection = plan.features.select
     if selection is None or not store.blocks:
         return None
-
-    def names(columns: Ints) -> list[str]:
-        data, offsets = store.names(columns)
-        return list(Names(data, offsets[:-1], np.diff(offsets), np.zeros(len(columns), np.uint8)))
-
     numbers, scores = selection.choose(*one_label_a_row(*store.counts()), len(store.classes))
-    report = SelectionReport.of(selection, numbers, scores, names)
+    ranked = np.argsort(-scores, kind="stable")
+    dropped = ranked[numbers[ranked] < 0]
+    data, offsets = store.names(dropped[:10])
+    names = [bytes(data[a:b]).decode() for a, b in pairwise(offsets.tolist())]
+    best = [[name, score] for name, score in zip(names, scores[dropped[:10]].tolist(), strict=True)]
     store.keep(numbers)
-    log.stage("search", str(report))
-    return report
+    kept = len(numbers) - len(dropped)
+    listed = ", ".join(f"{name!r} {score:.3g}" for name, score in best[:5])
+    log.stage(
+        "search",
+        f"{selection} kept {kept:,} features and dropped {len(dropped):,}, the best of them: {listed or 'none'}",
+    )
+    return {"select": str(selection), "kept": kept, "dropped": len(dropped), "best_dropped": best}
 
 
 def _learned(plan: Plan, estimator: Any, model: Model, store: RowStore) -> Learned | None:
     """Return the counts that a counting model goes on from."""
     if not plan.traits.incremental or plan.traits.sums != "statistics" or store.computed or estimator.counted_ is None:
         return None
-    counted = Learned.of(estimator.counted_.rows, estimator.counted_.features, (block.weight for block in store.blocks))
+    counted = Learned(estimator.counted_.rows, estimator.counted_.features)
     return counted.by_slot(model.table.find(store.fingerprints) if len(model.slots) else None)
 
 
@@ -295,7 +304,7 @@ def fold(store: RowStore, weights: FeatureWeights, W: Floats32) -> tuple[Weighte
     def names_of(columns: Ints) -> tuple[Bytes, Ints]:
         return joined_with(store.names(columns[columns < n]), columns, n, names)
 
-    fingerprints, norm, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    fingerprints, norm, rows = (np.concatenate(p) for p in zip(*found, strict=True)) if len(found) > 1 else found[0]
     columns = WeightedColumns(fingerprints, names_of if names else store.names, blocks, norm, rows)
     return columns, tuple(block for block, _ in stay), np.concatenate([rows[:0], *(part for _, part in stay)])
 
@@ -342,15 +351,8 @@ def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Calib
             "folds": found.folds,
             "rows": len(found.best.rows),
             "accuracy": found.best.accuracy,
-            **({"metric": found.best.metric} if found.best.metric != "accuracy" else {}),
-            "tried": [
-                {
-                    **_plain(t.settings),
-                    "accuracy": t.accuracy,
-                    **({"rows": len(t.rows)} if len(t.rows) < len(found.best.rows) else {}),
-                }
-                for t in found.tried
-            ],
+            "metric": found.best.metric,
+            "tried": [{**_plain(t.settings), "accuracy": t.accuracy, "rows": len(t.rows)} for t in found.tried],
         },
         "calibration": calibration.to_dict() if calibration else None,
         **({"stream": stream} if stream else {}),
@@ -359,7 +361,8 @@ def card_of(plan: Plan, store: RowStore, found: SearchResult, calibration: Calib
 
 def settings_of(plan: Plan, blocks: AnyBlocks, min_df: int, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a fit as the card has them."""
-    features, class_weight = plan.features, plan.class_weight
+    features, weights = plan.features, plan.class_weight
+    weights = {str(k): v for k, v in weights.items()} if isinstance(weights, Mapping) else weights
     return {
         "model": plan.name,
         "features": describe(blocks),
@@ -372,9 +375,7 @@ def settings_of(plan: Plan, blocks: AnyBlocks, min_df: int, chosen: Mapping[str,
         **({} if features.select is None else {"select": str(features.select)}),
         **({"vocabulary": len(features.vocabulary)} if features.vocabulary else {}),
         "hash_bits": features.hash_bits,
-        "class_weight": {str(k): v for k, v in class_weight.items()}
-        if isinstance(class_weight, dict)
-        else class_weight,
+        "class_weight": weights,
         **({"label_smoothing": plan.label_smoothing} if plan.label_smoothing else {}),
         **({"full_precision": True} if plan.full_precision else {}),
         "seed": plan.seed,
@@ -425,7 +426,7 @@ def choose_decision(
     found: dict[str, Any] = {}
     for metric in ("precision", "recall"):
         for label, least in (wanted.get(metric) or {}).items():
-            number = int(numbers_of(model.classes, [label])[0])
+            number = label_number(model.classes, label)
             cut, reached = _cut_for(metric, label, least, P[:, number], truth[:, number])
             threshold = {**(threshold if isinstance(threshold, Mapping) else {}), label: cut}
             found[str(label)] = {"wanted": {metric: float(least)}, "threshold": cut, **reached, "rows": len(P)}
@@ -433,9 +434,7 @@ def choose_decision(
     about: dict[str, Any] = {"thresholds": found} if found else {}
     if several:
         if wanted.get("abstain") or wanted.get("answer"):
-            raise LinnetError(
-                "abstain and answer are for one label a row; where rows have several, a row without labels has no answer"
-            )
+            raise LinnetError("abstain and answer are for one label a row; several labels have thresholds")
         return rule, about
     if not len(P):
         return rule, about
@@ -458,10 +457,8 @@ def _cut_for(metric: str, label: Any, wanted: Any, p: Floats, truth: Bools) -> t
     """Return the probability from which a class reaches a precision or recall on held-out rows, and what both come to."""
     if isinstance(wanted, bool) or not isinstance(wanted, int | float) or not 0 < wanted <= 1:
         raise LinnetError(f"{metric} of {shown(label, 40)} must be above 0 and at most 1, got {wanted!r}")
-    order = np.argsort(-p, kind="stable")
-    ranked, hits = p[order], np.cumsum(truth[order])
-    last = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))  # rows of equal probability go together
-    called, hits = last + 1, hits[last]
+    ranked, hits, last = _ranked(p, truth)
+    called = last + 1
     values = {"precision": hits / called, "recall": hits / max(1, int(truth.sum()))}
     reached = np.flatnonzero(values[metric] >= wanted)
     if not len(reached):
@@ -475,18 +472,21 @@ def _cut_for(metric: str, label: Any, wanted: Any, p: Floats, truth: Bools) -> t
     return (cut if cut > below else float(ranked[last[k]])), {name: float(v[k]) for name, v in values.items()}
 
 
+def _ranked(scores: Floats, truth: Bools) -> tuple[Floats, Ints, Ints]:
+    """Return scores, the highest first, and the places of the last of equal scores, with the true rows up to each."""
+    order = np.argsort(-scores, kind="stable")
+    last = np.flatnonzero(np.append(np.diff(scores[order]) < 0.0, True))
+    return scores[order], np.cumsum(truth[order], dtype=np.int64)[last], last
+
+
 def best_threshold(scores: Floats, truth: Bools) -> float:
     """Return the score above which calling a row positive gives the highest F1; of equals, that which calls fewest.
 
     >>> best_threshold(np.array([3.0, 1.0, 0.0, -2.0]), np.array([True, True, False, False]))
     0.5
     """
-    order = np.argsort(-scores, kind="stable")
-    ranked, hits = scores[order], np.cumsum(truth[order])
-    last = np.append(ranked[1:] < ranked[:-1], True)  # cuts lie between different scores
-    called = np.arange(1, len(ranked) + 1)
-    f1 = np.where(last, 2.0 * hits / (called + int(truth.sum())), -1.0)
-    k = int(f1.argmax())
+    ranked, hits, last = _ranked(scores, truth)
+    k = last[int((2.0 * hits / (last + 1 + int(truth.sum()))).argmax())]
     return float((ranked[k] + ranked[k + 1]) / 2.0) if k + 1 < len(ranked) else float(ranked[k]) - 1.0
 
 

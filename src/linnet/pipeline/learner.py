@@ -22,9 +22,9 @@ import pyarrow as pa
 from linnet import arithmetic
 from linnet.array_types import Array, Bytes, Floats, Floats32, Ints
 from linnet.errors import DataError, LinnetError
-from linnet.features.blocks import AnyBlocks, Blocks, FoldedVectors, split
+from linnet.features.blocks import AnyBlocks, FoldedVectors, split
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.counting import SparseCounts, names_of
+from linnet.features.counting import SparseCounts, joined, names_of
 from linnet.features.plan import LARGE_MODEL, FeatureWeights, default_blocks
 from linnet.model.calibration import Calibration, CalibrationCurve
 from linnet.model.decision import Decision
@@ -34,7 +34,7 @@ from linnet.models import MODELS
 from linnet.models.estimator import EpochState
 from linnet.models.inputs import as_weight, class_factors, label_factors
 from linnet.models.naive_bayes import Statistics
-from linnet.pipeline.cache import StreamVocabulary, joined, name_array
+from linnet.pipeline.cache import StreamVocabulary, name_array
 from linnet.pipeline.crossval import Weighting
 from linnet.pipeline.fit import WeightedColumns, assemble, choose_thresholds, settings_of, source_name
 from linnet.pipeline.plan import Plan
@@ -133,8 +133,8 @@ class _Counts:
         found: Weights = learn(Statistics(self.counted.rows, self.counted.features[columns]), np.dtype(np.float32))
         return found
 
-    def learned(self, columns: Columns, blocks: Blocks) -> Learned:
-        return Learned.of(self.counted.rows.copy(), self.counted.features[columns], (block.weight for block in blocks))
+    def learned(self, columns: Columns) -> Learned:
+        return Learned(self.counted.rows.copy(), self.counted.features[columns])
 
 
 class _Steps:
@@ -197,7 +197,7 @@ class _Steps:
             return self.W[columns], self.b
         return self.W[columns] - self.A[columns] / _eighth(self.n), self.b - self.A_b / _eighth(self.n)
 
-    def learned(self, columns: Columns, blocks: Blocks) -> Learned | None:
+    def learned(self, columns: Columns) -> Learned | None:
         return None
 
 
@@ -234,9 +234,7 @@ class IncrementalLearner:
         if not 0.0 <= forget < 1.0:
             raise LinnetError(f"forget must be from 0 (nothing) to below 1, got {forget!r}")
         if plan.features.select is not None or plan.features.max_features is not None or plan.features.vocabulary:
-            raise LinnetError(
-                "select and max_features need all rows at once, and a vocabulary could not grow; leave them out, or use hash_bits"
-            )
+            raise LinnetError("select, max_features and vocabulary need all rows; leave them out, or use hash_bits")
         if 0.0 not in plan.features.ratio:
             raise LinnetError("ratio needs the labels of all rows at once; leave it out, or give ratio=0")
         self.settings: dict[str, Any] = {name: values[0] for name, values in axes_of(plan.features, many=True)}
@@ -274,9 +272,7 @@ class IncrementalLearner:
         self.several = model.multilabel
         vectors = any(isinstance(block, FoldedVectors) for block in model.blocks)
         if model.head is not None or model.computed or vectors:
-            raise LinnetError(
-                "this model cannot go on learning: it has dense layers, computed columns or word vectors; train it again"
-            )
+            raise LinnetError("dense layers, computed columns and word vectors cannot go on learning; train it again")
         card = model.card
         self.base, self.features = model, model.blocks
         self.settings |= {k: v for k, v in card.get("settings", {}).items() if k in self.settings}
@@ -306,9 +302,7 @@ class IncrementalLearner:
             self.df[: len(used)] = self.n_documents
         if isinstance(self.state, _Counts):
             if model.learned is None:
-                raise LinnetError(
-                    "the model file does not hold the counts that naive Bayes goes on from; train it again with this version"
-                )
+                raise LinnetError("the model file lacks the counts that naive Bayes goes on from; train it again")
             self.state.counted = Statistics(model.learned.rows.copy(), model.learned.features.astype(np.float64))
         elif isinstance(self.state, _Steps):
             factor = self.scale * np.where(norm > 0.0, norm, 1.0)
@@ -331,9 +325,7 @@ class IncrementalLearner:
         if self.several:
             labels = [tuple(label) if one else (label,) for label, one in zip(labels, sets, strict=True)]
         elif any(sets):
-            raise DataError(
-                "a row has several labels, and the rows before had one each; train the model again on all rows"
-            )
+            raise DataError("a row has several labels, and those before had one each; train again on all rows")
         buffers = text_buffers(texts)
         n = sum(map(len, buffers))
         if n != len(labels):
@@ -344,7 +336,7 @@ class IncrementalLearner:
             self.waiting.append((buffers, list(labels), weight))
             if sum(len(labels) for _, labels, _ in self.waiting) > WAITING:
                 raise DataError(
-                    f"the first {WAITING:,} rows all have the label {self.classes[0]!r}; shuffle the rows, or name the classes"
+                    f"the first {WAITING:,} rows are all {self.classes[0]!r}; shuffle them, or name the classes"
                 )
             return None
         waiting, self.waiting = self.waiting, []
@@ -524,9 +516,7 @@ class IncrementalLearner:
     def model(self) -> Model:
         """Return what was learned so far as a model."""
         if self.state is None or not self.n_columns:
-            raise DataError(
-                "there is nothing to predict with yet: two classes are needed; give rows of both, or name the classes"
-            )
+            raise DataError("there is nothing to predict with yet: give rows of two classes, or name the classes")
         features, blocks = self.plan.features, split(self.features)[0]
         n = self.n_columns
         min_df = 1 if features.hash_bits else features.min_df or (2 if n * self.n_outputs > LARGE_MODEL else 1)
@@ -541,7 +531,7 @@ class IncrementalLearner:
         columns = WeightedColumns(fps, lambda some: self._names(kept[some]), blocks, w, W)
         model = assemble(columns, features, self.classes, b, bool(self.plan.calibrate), self.card(min_df))
         model = _without_empty_names(model)
-        learned = self.state.learned(kept, blocks)
+        learned = self.state.learned(kept)
         if learned is not None:
             learned = learned.by_slot(model.table.find(fps) if len(model.slots) else None)
         if self.base is not None:
@@ -549,11 +539,7 @@ class IncrementalLearner:
         if self.several:
             model = replace(model, multilabel=True, decision=Decision(thresholds=self._thresholds()))
         if self.base is not None and self.base.classes == self.classes:
-            model = replace(
-                self.base, table=model.table, b=model.b, name_bytes=model.name_bytes, card=model.card,
-                name_offsets=model.name_offsets, name_slots=model.name_slots, calibrated=model.calibrated,
-                curve=self.curve,
-            )  # fmt: skip
+            model = replace(model, decision=self.base.decision, curve=self.curve)
         known = np.zeros(0, np.uint32) if self.base is None else self.base.training_texts
         model = replace(model, learned=learned, training_texts=known).with_training_texts(self.texts)
         return model if self.plan.full_precision else model.compact()

@@ -17,12 +17,11 @@ from linnet.features.vectors import Vectors, learn_vectors
 from linnet.model.calibration import METHODS
 from linnet.models import MODELS
 from linnet.models.estimator import Traits
-from linnet.solvers.descent import SOLVERS, make_solver, solver_settings
 
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
 
-OF_FEATURES = ("features", "ratio", "tf")
+OF_FEATURES = ("features", "min_df", "ratio", "tf")
 """Settings that are searched and do not belong to the model."""
 
 
@@ -57,9 +56,7 @@ class Plan:
         else:
             model = type(clf.model)
             if not isinstance(getattr(model, "plan", None), FeaturePlan):
-                raise LinnetError(
-                    f"model must be one of {', '.join(MODELS)} or a model of linnet.models, got {clf.model!r}"
-                )
+                raise LinnetError(f"model must be one of {', '.join(MODELS)} or of linnet.models, got {clf.model!r}")
             fixed = dict(clf.model.get_params())
         base: FeaturePlan = model.plan
         known = model().get_params()
@@ -122,13 +119,20 @@ class Plan:
         return replace(self, features=replace(self.features, features=blocks))
 
     def with_settings(self, settings: Mapping[str, Any]) -> Plan:
-        """Return the plan with the features and the tf that settings name."""
+        """Return the plan with the features, the tf and the min_df that settings name."""
         blocks = as_blocks(settings["features"]) if "features" in settings else self.features.features
-        return replace(self, features=replace(self.features, tf=settings.get("tf", self.features.tf), features=blocks))
+        own = {name: settings[name] for name in ("tf", "min_df") if name in settings}
+        return replace(self, features=replace(self.features, features=blocks, **own))
 
-    def make(self, settings: Mapping[str, Any]) -> Any:
-        """Return the model with the fixed settings and some more; those of the features are not the model's."""
-        return self.model(**{**self.params, **{k: v for k, v in settings.items() if k not in OF_FEATURES}})
+    def make(self, settings: Mapping[str, Any], *, trial: bool = False) -> Any:
+        """Return the model with the fixed settings and some more; those of the features are not the model's.
+
+        For a trial it is fitted roughly, unless the user said how.
+        """
+        fixed: FeaturePlan = self.model.plan
+        usual = {name for name, value in fixed.fixed if self.params.get(name) == value}
+        rough = {name: value for name, value in fixed.trial if name in usual} if trial else {}
+        return self.model(**{**self.params, **rough, **{k: v for k, v in settings.items() if k not in OF_FEATURES}})
 
 
 def _with_solver(params: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,6 +141,10 @@ def _with_solver(params: dict[str, Any], known: Mapping[str, Any]) -> dict[str, 
     >>> _with_solver({"solver": "adam", "batch_size": 8, "C": 1.0}, {"solver": None, "C": None})["solver"].batch_size
     8
     """
+    if params.keys() <= known.keys():
+        return params
+    from linnet.solvers.descent import SOLVERS, make_solver, solver_settings
+
     solvers = SOLVERS if "solver" in known else {}
     settings = {name: [one for one in solver_settings(name) if one not in known] for name in solvers}
     chosen = params["solver"] if isinstance(params.get("solver"), str) else ""
@@ -146,8 +154,6 @@ def _with_solver(params: dict[str, Any], known: Mapping[str, Any]) -> dict[str, 
         others = [solver for solver, names in settings.items() if name in names]
         more = f"; {name} is a setting of the solvers {', '.join(others)}" if others else ""
         raise LinnetError(nearest("setting", name, [*known, *settings.get(chosen, ())]) + of_solver + more)
-    if not own:
-        return params
     return {k: v for k, v in params.items() if k not in own} | {"solver": make_solver(chosen, own)}
 
 

@@ -34,9 +34,9 @@ from linnet.engines.engine import check
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import AnyBlocks, split
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.counting import Counted, SparseCounts, concatenate, names_of
+from linnet.features.counting import Counted, SparseCounts, concatenate, joined, names_of
 from linnet.model.learned import merged, numbers_of
-from linnet.pipeline.cache import StreamVocabulary, TestRows, joined
+from linnet.pipeline.cache import StreamVocabulary, TestRows
 from linnet.pipeline.crossval import Weighting
 from linnet.pipeline.disk import columns_of
 from linnet.pipeline.events import Log, Meter
@@ -275,24 +275,18 @@ class RemoteRows(StreamedRows):
     def __init__(self, engine: Engine, plan: Plan, *given: Any) -> None:
         self.engine, self.run = engine, uuid.uuid4().hex
         if plan.traits.sums == "no":
-            raise LinnetError(
-                f"{plan.name} needs all rows in memory at once, and an engine has them in shards; choose a model that is "
-                "fitted shard by shard, such as svm, logistic or nb"
-            )
+            raise LinnetError(f"{plan.name} needs all rows in memory, not on an engine; use svm, logistic or nb")
         super().__init__(plan, *given)
         if not self.exact:
-            raise DataError(
-                f"{self.scan.rows:,} rows are too many to number within the memory allowed; raise --max-memory"
-            )
+            raise DataError(f"{self.scan.rows:,} rows are too many to number in this memory; raise --max-memory")
 
     # ---- looking and counting
 
-    def _scans(self, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
+    def look(self) -> None:
+        """Look at all rows once, on the workers."""
         page = f", {self.engine.dashboard}" if self.engine.dashboard else ""
         self.say(f"engine {self.engine.name}: {self.engine.workers} workers{page}")
-        scan = self._scan(self.main, self.skip_damaged, meter)
-        self.share_bins()
-        return scan, {part: self._scan(source, False, meter) for part, source in self.others.items()}
+        super().look()
 
     def _scan(self, source: LabelledFiles, skip_damaged: bool, meter: Meter) -> Scan:
         source.settle(skip_damaged)
@@ -341,7 +335,6 @@ class RemoteRows(StreamedRows):
         self._share(self.fingerprints)
         fitted = (TRAIN, DEV) if plan.refit else (TRAIN,)
         self.found = self.engine.add_up(shard_totals, self.tasks, self.shared, self.engine.broadcast(fitted))
-        assert self.y is not None  # noqa: S101 - exact
         n_train = int(self.found.rows[0].sum())
         parts = {TRAIN: slice(n_train), DEV: slice(n_train, None)}
         weights = {part: self.targets.by_cell(self.y[rows], self.numbers[rows]) for part, rows in parts.items()}

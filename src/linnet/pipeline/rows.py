@@ -6,7 +6,9 @@ Rows in memory: texts as buffers, counted once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,9 +17,9 @@ import numpy.typing as npt
 from linnet.array_types import Array, Bools, Bytes, Floats, Floats32, Hashes, Hashes32, Ints, Ints32, Labels
 from linnet.data.dataset import are_scattered, distributions, is_soft, scattered
 from linnet.errors import DataError, LinnetError, shown
-from linnet.features.blocks import AnyBlocks, Blocks, ComputedBlocks, compute, describe, needed, split
+from linnet.features.blocks import AnyBlocks, Blocks, Chars, ComputedBlocks, compute, describe, needed, split
 from linnet.features.buffers import TextBuffer, taken, text_buffers
-from linnet.features.counting import Counted, Names, Seen, SparseCounts, names_of
+from linnet.features.counting import Counted, Seen, SparseCounts, names_of
 from linnet.features.derived import Derived, Part, Texts
 from linnet.features.plan import (
     LARGE_MODEL,
@@ -34,12 +36,13 @@ from linnet.features.vectors import Vectors
 from linnet.model.learned import numbers_of
 from linnet.models.inputs import as_weight, feature_names, indicators, row_weights
 from linnet.pipeline.cache import available, joined_with
-from linnet.pipeline.crossval import FittedRows, Weighting
+from linnet.pipeline.crossval import FEW_ROWS, LITTLE_WORK, FittedRows, Weighting
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.search import SearchRows
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks
+from linnet.values import plain_list
 
 
 class RowStore(Protocol):
@@ -152,7 +155,7 @@ def encode(labels: Sequence[Any], more: Sequence[Any] = ()) -> tuple[tuple[Any, 
             raise DataError(f"row {row + 1} has no label; leave it out or label it")
         if isinstance(label, float) and label % 1:
             raise DataError(
-                f"Unknown label type: continuous. The label of row {row + 1} is {label!r}: these look like numbers, not classes"
+                f"Unknown label type: continuous. {label!r} (row {row + 1}) looks like a number, not a class"
             )
     try:
         classes = tuple(sorted({*labels, *more}))
@@ -160,15 +163,12 @@ def encode(labels: Sequence[Any], more: Sequence[Any] = ()) -> tuple[tuple[Any, 
         kinds = sorted({type(v).__name__ for v in labels})
         raise DataError(f"labels must be of one kind, got {' and '.join(kinds)}") from None
     if len(classes) < 2:
-        raise (
-            DataError(f"there is 1 class, every row has the label {classes[0]!r}; a classifier needs at least two")
-            if classes
-            else DataError("there are no training rows")
-        )
+        found = f"there is 1 class: every row has the label {classes[0]!r}" if classes else "there are no training rows"
+        raise DataError(f"{found}; a classifier needs two classes or more")
     if are_scattered(classes, len(labels)):
         raise DataError(scattered(classes, len(labels)))
     number = {c: k for k, c in enumerate(classes)}
-    return classes, np.fromiter((number[v] for v in labels), dtype=np.int32, count=len(labels))
+    return classes, np.fromiter(map(number.__getitem__, labels), dtype=np.int32, count=len(labels))
 
 
 def _several(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Bools]:
@@ -215,9 +215,7 @@ class MemoryRows:
             dev_texts, dev_y = dev if isinstance(dev, tuple) else (dev, None)
             more, dev_labels, dev_soft = texts_and_labels(dev_texts, dev_y, "dev", needs)
             if not dev_labels:
-                raise DataError(
-                    "the dev data has no rows; give some, or leave it out: then settings are chosen by folds"
-                )
+                raise DataError("the dev data has no rows; leave it out: then settings are chosen by folds")
             self.dev = np.arange(n_train, n_train + len(dev_labels))
             self.buffers, labels = self.buffers + more, labels + dev_labels
             parts.append((len(dev_labels), dev_soft))
@@ -254,6 +252,20 @@ class MemoryRows:
             first += n
         return share
 
+    def with_texts(self, texts: list[TextBuffer]) -> MemoryRows:
+        """Return these rows, not counted yet, with texts behind them that have no labels, and are in the last fit."""
+        more, n = copy(self), sum(map(len, texts))
+        more.buffers, more.part = [*self.buffers, *texts], None
+        more.y = np.append(self.y, np.zeros(n, np.int32))
+        more.final = np.append(self.final, np.arange(len(self.y), len(self.y) + n))
+        more.n_fitted = len(more.final)
+        return more
+
+    def set_soft_labels(self, soft: Floats) -> None:
+        """Let rows and texts weigh as much as each class, (n_rows and n_texts, n_classes)."""
+        self.weight = self.given_weight = soft
+        self.y[self.n_rows :] = soft[self.n_rows :].argmax(axis=1)
+
     def count(self, plan: Plan, log: Log) -> None:
         """Count the features of all rows; drop the columns that no setting would use."""
         features = plan.features
@@ -261,6 +273,8 @@ class MemoryRows:
         why = "" if features.features or not unspaced(self.buffers) else ": most texts have no blanks between words"
         default = features.features or default_blocks(self.buffers)
         self.other = () if features.features is not None else other_features(default, features, self.buffers)
+        given = (features.features, features.min_df, features.max_features, features.hash_bits, features.max_df)
+        self.cuts = (1, 2) if features.widths and given == (None, None, None, None, 1.0) else ()
         if features.features is None and features.vectors:
             default = (*default, Vectors(features.vectors))
         self.features = self._learned(tuple(block.with_tf(features.tf) for block in default), log)
@@ -298,7 +312,7 @@ class MemoryRows:
         """Return all rows."""
         return SearchRows(
             self.rows, self.y, len(self.rows.indices), self.dev, self.weight, self.groups, self.given_weight, self.other,
-            self._count_some,
+            self.cuts, self._count_some,
         )  # fmt: skip
 
     def _count_some(self, features: AnyBlocks, tf: str, numbers: Ints) -> Numbered:
@@ -326,9 +340,7 @@ class MemoryRows:
 
     def keep(self, numbers: Ints32) -> None:
         """Renumber the columns."""
-        kept = np.flatnonzero(numbers >= 0)
-        counted = self.counted
-        self._set(Counted(counted.rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)))
+        self._set(self.counted.keep(np.flatnonzero(numbers >= 0)))
 
     def add_unseen(self, words: Sequence[str]) -> None:
         """Add columns of features, by name, that no row holds: naive Bayes gives them a probability too."""
@@ -417,9 +429,7 @@ def texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple
         if X.label is None:
             raise DataError(f"{X.source}: the {what} data has no labels; name the label column")
         if X.label_column in needs:
-            raise DataError(
-                f"{X.source}: column '{X.label_column}' holds the labels; leave out column:{X.label_column}"
-            )
+            raise DataError(f"{X.source}: column '{X.label_column}' holds the labels; leave it out of the features")
         soft = (tuple(X.label_columns), X.distributions()) if X.label_columns else None
         return text_buffers(X, needs), X.label_sets() if X.separator else X.label.to_pylist(), soft
     if y is None:
@@ -432,9 +442,7 @@ def texts_and_labels(X: Any, y: Any, what: str, needs: tuple[str, ...]) -> tuple
         y = [names[k] for k in given[1].argmax(axis=1).tolist()]
     elif _is_table(y):
         y = [tuple(np.flatnonzero(row).tolist()) for row in indicators(y, "y")]
-    labels = [
-        v.item() if isinstance(v, np.generic) else v for v in (y.to_pylist() if hasattr(y, "to_pylist") else list(y))
-    ]
+    labels = list(y) if getattr(y, "ndim", 1) > 1 else plain_list(y)  # rows of a table are refused below
     n = sum(map(len, buffers))
     if n != len(labels):
         raise DataError(f"the {what} data has {n:,} texts but {len(labels):,} labels")
@@ -474,18 +482,12 @@ def count_features(
     if plan.hash_bits:
         return counted, 1
     rows = counted.rows
-    min_df = plan.min_df or (2 if rows.n_columns * n_outputs > LARGE_MODEL else 1)
-
-    def names(columns: Ints) -> Names:
-        seen = counted.seen.take(columns)
-        return Names.seen(texts.pieces, blocks, seen, counted.fingerprints[columns])
-
+    few = len(rows) < FEW_ROWS and len(rows.indices) * n_outputs < 4 * LITTLE_WORK
+    short = few and any(isinstance(block, Chars) for block in blocks)  # texts, which may hold rare features alone
+    min_df = plan.min_df or (1 if short or rows.n_columns * n_outputs <= LARGE_MODEL else 2)
+    names = partial(counted.names, texts.pieces, blocks)
     kept = kept_columns(rows, min_df=min_df, max_df=plan.max_df, max_features=plan.max_features, names=names)
-    if len(kept) == rows.n_columns:
-        return counted, min_df
-    numbers = np.full(rows.n_columns, -1, dtype=np.int32)
-    numbers[kept] = np.arange(len(kept), dtype=np.int32)
-    return Counted(rows.keep(numbers), counted.fingerprints[kept], counted.seen.take(kept)), min_df
+    return counted if len(kept) == rows.n_columns else counted.keep(kept), min_df
 
 
 def _nothing_counted(n: int) -> Counted:

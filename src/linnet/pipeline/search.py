@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -13,10 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import LinnetError
-from linnet.features.blocks import AnyBlocks, as_blocks, describe, split
-from linnet.features.plan import FeaturePlan
+from linnet.features.blocks import AnyBlocks, Blocks, Chars, as_blocks, describe, split
+from linnet.features.plan import VARIATIONS, FeaturePlan
 from linnet.model.calibration import Calibration
-from linnet.pipeline.crossval import CALIBRATION, FEW_ROWS, CrossValidation, Fold, Scored, choose_folds, correct
+from linnet.pipeline.crossval import (
+    CALIBRATION,
+    FEW_ROWS,
+    LITTLE_WORK,
+    CrossValidation,
+    Fold,
+    Scored,
+    choose_folds,
+    correct,
+    side_by_side,
+    work_of,
+)
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.solvers.callbacks import ConvergenceWarning, OnEpoch
@@ -24,7 +35,7 @@ from linnet.solvers.callbacks import ConvergenceWarning, OnEpoch
 Axes = list[tuple[str, tuple[Any, ...]]]
 PATIENT_FOLDS = 3
 ENOUGH_ROWS = 2_000  # held out, for small differences to show
-MANY_CLASSES = 50  # from here on a fit is dear, and settings are tried more cheaply
+MANY_CLASSES = 50  # from here on a fit is expensive, and settings are tried more cheaply
 
 
 @dataclass(frozen=True)
@@ -82,13 +93,15 @@ class SearchRows:
     given_weight: npt.NDArray[np.float64] | None = None
     other: tuple[AnyBlocks, ...] = ()
     """Other features worth trying."""
+    cuts: tuple[int, ...] = ()
+    """Values of min_df worth trying."""
     count: Callable[[AnyBlocks, str, npt.NDArray[np.int64]], Any] | None = None
     """count(features, tf, numbers) counts those rows again; None where their texts are not at hand."""
 
 
-def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = ()) -> Axes:
+def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = (), cuts: tuple[int, ...] = ()) -> Axes:
     """Return the settings to try, where to start first."""
-    axes: Axes = [*plan.grid, ("ratio", plan.ratio)]
+    axes: Axes = [("min_df", cuts), *plan.grid, ("ratio", plan.ratio)]
     if plan.other_tf:
         axes.append(("tf", (plan.tf, *plan.other_tf)))
     if other:
@@ -156,8 +169,11 @@ def starts(axes: Axes, many: bool) -> list[dict[str, Any]]:
 def walk(
     axes: Axes, at: dict[str, Any], judge: Callable[[dict[str, Any], Trial | None], Trial],
     ahead: Callable[[list[dict[str, Any]]], None] = lambda settings: None,
+    variations: Sequence[Callable[[AnyBlocks], AnyBlocks]] = (),
 ) -> Iterator[Trial]:  # fmt: skip
     """Walk the axes: along each, try the neighbours of the best value for as long as they get better; go round twice.
+
+    Between the rounds variations of the features are tried, each on those that are the best so far.
 
     judge is given the settings and the best trial so far; ahead, settings that it will probably be given next. Yields the
     best so far after every trial.
@@ -180,6 +196,13 @@ def walk(
                     best, at = tried, {**at, name: ordered[k]}
                     yield best
                     k += step
+        for vary in variations:
+            tried = judge({**at, "features": describe(vary(as_blocks(at["features"])))}, best)
+            if clearly_better(tried, best):
+                best, at = tried, tried.settings
+            yield best
+        if variations:  # these features are on no axis
+            variations, axes = (), [axis for axis in axes if axis[0] != "features"]
         if best is before:
             break
 
@@ -195,13 +218,18 @@ def _search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, 
     folds = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups)
     at_hand = plan.features if given.count is not None else replace(plan.features, other_tf=())
     many = len(given.y) >= FEW_ROWS
-    axes = axes_of(at_hand, many, given.other)
+    short = any(isinstance(block, Chars) for block in features)  # documents
+    both = not many and (short or min_df == 1)  # rare features take time, and say little in long texts
+    cuts = (min_df, *(given.cuts if both else ())) if given.cuts else ()
+    axes = axes_of(at_hand, many, given.other, cuts)
     began = starts(axes, many)
-    expected = len(began) + sum(min(2, len(values) - 1) for name, values in axes if name not in ("features", "tf"))
+    variations = VARIATIONS if given.other and short and not many and n_classes < MANY_CLASSES else ()
+    expected = len(began) + len(variations)
+    expected += sum(min(2, len(values) - 1) for name, values in axes if name not in ("features", "tf"))
     trials = _Trials(plan, given, folds, features, n_classes, min_df, log, expected)
     best = None
     try:
-        for best in walk(axes, trials.race(began), trials, trials.ahead):  # noqa: B007 - the last one counts
+        for best in walk(axes, trials.race(began), trials, trials.ahead, variations):  # noqa: B007 - the last one counts
             if trials.stopped:
                 break
     except KeyboardInterrupt:
@@ -216,6 +244,7 @@ def _search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, 
         more = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups, **CALIBRATION)
         if any(len(one.train) > len(other.train) for one, other in zip(more, folds, strict=True)):
             again = _Trials(plan, given, more, features, n_classes, min_df, log, expected)
+            again.rough = False  # the intercept of a rough fit is not that of the last
             try:
                 larger = again.on_all_folds(best.settings)
             except KeyboardInterrupt:  # what the search found will do
@@ -235,10 +264,12 @@ class _Trials:
         self.scores: dict[str, list[npt.NDArray[np.float64]]] = {}
         self.settings: dict[str, dict[str, Any]] = {}
         self.stopped = False
-        self._counted: dict[tuple[str, str], CrossValidation] = {}
-        self.dear = len(folds) == 1 and n_classes >= MANY_CLASSES
-        """Whether a fit is dear: each begins where that of the settings most like them ended, and a poor ratio is dropped."""
-        self._left: list[tuple[dict[str, Any], Any]] = []  # settings, and where their solver ended
+        self._counted: dict[tuple[str, str, bool], tuple[dict[int, CrossValidation], Any, Blocks]] = {}
+        self.expensive = n_classes >= MANY_CLASSES
+        """Whether a fit is expensive: each begins where the one before it on the same fold ended, and a poor ratio is dropped."""
+        self.rough = len(given.y) >= FEW_ROWS or work_of(given.n_entries, n_classes) >= LITTLE_WORK
+        """Whether fits take long enough to be made roughly."""
+        self._left: dict[int, Any] = {}  # where the last solver on a fold ended
         self._ahead: dict[tuple[str, int], Scored] = {}  # fits made before they were asked for, by settings and fold
 
     def __call__(self, settings: dict[str, Any], best: Trial | None) -> Trial:
@@ -273,7 +304,7 @@ class _Trials:
             for n, one in enumerate(left):
                 if n % self.plan.threads == 0:
                     self.ahead(left[n : n + self.plan.threads])
-                if self.dear and self._outdone(one):
+                if self.expensive and self._outdone(one):
                     continue
                 self._judge(one)
                 if fold is self.folds[0]:
@@ -319,26 +350,28 @@ class _Trials:
         start = describe(self.features)
         features = settings.get("features", start)
         tf = settings.get("tf", self.plan.features.tf)
-        plain = features == start and tf == self.plan.features.tf
-        if (features, tf) not in self._counted:
+        min_df = settings.get("min_df", self.min_df)
+        plain = features == start and tf == self.plan.features.tf and min_df >= self.min_df
+        if (features, tf, plain) not in self._counted:
             rows, blocks = self.given.rows, split(self.features)[0]
             if not plain and self.given.count is not None:
                 learned = self.features if features == start else as_blocks(features)
                 numbers = np.unique(np.concatenate([part for f in self.folds for part in (f.train, f.held_out)]))
                 rows, blocks = self.given.count(learned, tf, numbers), split(learned)[0]
-            self._counted[features, tf] = CrossValidation(
-                rows, blocks, self.given.y, self.n_classes, min_df=self.min_df, select=self.plan.features.select
-            )
-        return self._counted[features, tf]
+            self._counted[features, tf, plain] = {}, rows, blocks
+        made, rows, blocks = self._counted[features, tf, plain]
+        if min_df not in made:
+            select = self.plan.features.select
+            made[min_df] = CrossValidation(rows, blocks, self.given.y, self.n_classes, min_df=min_df, select=select)
+        return made[min_df]
 
     def ahead(self, settings: list[dict[str, Any]]) -> None:
         """Fit settings on their next fold side by side, where there are threads. What comes of it is taken when it is asked for."""
         waiting = [(one, self._judged(one)) for one in settings if self._judged(one) < len(self.folds)]
         waiting = [(one, k) for one, k in waiting if (_key(one), k) not in self._ahead]
-        if self.plan.threads < 2 or len(waiting) < 2 or self.dear:
+        if self.plan.threads < 2 or len(waiting) < 2 or self.expensive:
             return
         ended, one_at_a_time = threading.Event(), threading.Lock()
-        made: dict[tuple[str, int], Any] = {}
 
         def report(epoch: Any, weights: Any) -> None:
             if ended.is_set():
@@ -351,28 +384,15 @@ class _Trials:
                         ended.set()
                         raise
 
-        def work(one: dict[str, Any], k: int) -> None:
-            try:
-                made[_key(one), k] = self._fit(one, k, self.plan.make(one), 1, report)
-            except BaseException as error:  # noqa: BLE001 - raised again below
-                made[_key(one), k] = error
+        def work(given: tuple[dict[str, Any], int]) -> Scored:
+            one, k = given
+            return self._fit(one, k, self.plan.make(one, trial=self.rough), 1, report)
 
         for one, k in waiting:
             self._rows(one).part(self.folds[k])
-        workers = [threading.Thread(target=work, args=given, daemon=True) for given in waiting]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            try:
-                worker.join()
-            except KeyboardInterrupt:  # comes to this thread alone; the fits end at their next report
-                ended.set()
-                worker.join()
-        for found in made.values():
-            if isinstance(found, BaseException):
-                raise found
-        self._ahead |= made
-        if ended.is_set() and not any(found.interrupted for found in made.values()):
+        made = side_by_side(work, waiting, len(waiting), ended.set)
+        self._ahead |= {(_key(one), k): found for (one, k), found in zip(waiting, made, strict=True)}
+        if ended.is_set() and not any(found.interrupted for found in made):
             raise KeyboardInterrupt
 
     def _fit(self, settings: dict[str, Any], k: int, model: Any, threads: int, on_epoch: OnEpoch | None) -> Scored:
@@ -387,14 +407,12 @@ class _Trials:
         k = self._judged(settings)
         found = self._ahead.pop((_key(settings), k), None)
         if found is None:
-            model = self.plan.with_settings(settings).make(settings)
-            if self.dear:
-                alike = [sum(settings[name] == value for name, value in one.items()) for one, _ in self._left]
-                model.warm = self._left[int(np.argmax(alike))][1] if alike else np.zeros((0, 0))
+            model = self.plan.with_settings(settings).make(settings, trial=self.rough)
+            if self.expensive:
+                model.warm = self._left.pop(k, np.zeros((0, 0)))
             found = self._fit(settings, k, model, self.plan.threads, self.log.trial if self.log.on_event else None)
-            own = {name: value for name, value in settings.items() if name not in ("features", "tf")}
-            if model.left is not None and own not in [one for one, _ in self._left]:
-                self._left.append((own, model.left))
+            if model.left is not None:
+                self._left[k] = model.left
         if found.interrupted:  # solvers keep their weights on Ctrl-C; here it ends the search
             self.stopped = True
             if self.scores:

@@ -36,8 +36,9 @@ from linnet.features.plan import (
     weighted_frequency,
 )
 from linnet.features.vectors import Vectors
+from linnet.files import temporary_folder
 from linnet.models.inputs import factors_of
-from linnet.pipeline.cache import Budget, StreamVocabulary, TestRows, return_freed, temporary
+from linnet.pipeline.cache import Budget, StreamVocabulary, TestRows, return_freed
 from linnet.pipeline.crossval import FEW_ROWS, FittedRows, Weighting
 from linnet.pipeline.events import Event, Log, Meter
 from linnet.pipeline.fit import fit
@@ -72,9 +73,7 @@ def held_out(n: int, *, dev: bool, test: bool, watch: bool, name: str = "the dat
     if test:
         return {TRAIN: 0.9, DEV: 0.1} if held else {TRAIN: 1.0}
     if n < 10:
-        raise LinnetError(
-            f"{name}: {n} usable rows are too few to hold some out for a test; give --test FILE or more rows"
-        )
+        raise LinnetError(f"{name}: {n} usable rows are too few to hold some out; give --test FILE or more rows")
     if dev or (n < FEW_ROWS and not held):
         return {TRAIN: 0.9, TEST: 0.1}
     return {TRAIN: 0.8, DEV: 0.1, TEST: 0.1}
@@ -259,7 +258,10 @@ class StreamedRows(RowStore):
         """Look at all rows once; decide classes, parts and features."""
         self.log.stage("read", f"looking at {self.main.name}")
         meter = Meter(self.log.on_event, "looking", self.main.nbytes + sum(s.nbytes for s in self.others.values()))
-        scan, scans = self._scans(meter)
+        scan = self._scan(self.main, self.skip_damaged, meter)
+        for source in self.others.values():  # parts of equal size of the data hold for dev and test files
+            source.bins = self.main.bins
+        scans = {part: self._scan(source, False, meter) for part, source in self.others.items()}
         meter.end()
         for line in sources.describe(self.main, scan):
             self.say(line)
@@ -277,9 +279,7 @@ class StreamedRows(RowStore):
             if not self.plan.traits.multilabel:
                 raise LinnetError(f"{self.plan.name} learns one label a row; rows with several are for svm or logistic")
         if len(self.classes) < 2:
-            raise DataError(
-                f"there is 1 class, every row has the label {self.classes[0]!r}; a classifier needs at least two"
-            )
+            raise DataError(f"every row has the label {self.classes[0]!r}; a classifier needs two classes")
         if are_scattered(found, scan.rows):
             raise DataError(f"{self.main.name}: {scattered(self.classes, scan.rows)}")
         self.n_classes = len(self.classes)
@@ -287,8 +287,6 @@ class StreamedRows(RowStore):
         soft = tuple(self.known[name] for name in self.main.soft)
         weighted = self.main.weight is not None
         self.targets = Targets(self.n_classes, len(cells), sets, weighted, soft, self.plan.label_smoothing)
-        if sets is not None and self.plan.label_smoothing:
-            raise DataError("label_smoothing is for one label a row; leave it out where rows have several")
         self.scan, self.scans = scan, scans
         self._divide(scan)
         self._features(scan, scans)
@@ -318,16 +316,9 @@ class StreamedRows(RowStore):
         rows = replace(rows, table=table[:, 1:], df=table[:, 0])
         return plan.weights(rows, y, self.n_classes, ratio, np.array([arithmetic.total(self._fitted(self.weight_of))]))
 
-    def _scans(self, meter: Meter) -> tuple[Scan, dict[int, Scan]]:
-        most = self.budget.exact_rows()
-        scan = self.main.scan(most, skip_damaged=self.skip_damaged, on_bytes=meter)
-        self.share_bins()
-        return scan, {part: source.scan(most, on_bytes=meter) for part, source in self.others.items()}
-
-    def share_bins(self) -> None:
-        """Parts of equal size of the data hold for dev and test files."""
-        for source in self.others.values():
-            source.bins = self.main.bins
+    def _scan(self, source: LabelledFiles, skip_damaged: bool, meter: Meter) -> Scan:
+        """Look at the files of a source."""
+        return source.scan(self.budget.exact_rows(), skip_damaged=skip_damaged, on_bytes=meter)
 
     def _divide(self, scan: Scan) -> None:
         shares = held_out(
@@ -335,7 +326,7 @@ class StreamedRows(RowStore):
         )
         dev_scan = self.scans.get(DEV)
         self.exact = scan.codes is not None and (dev_scan is None or dev_scan.codes is not None)
-        self.y: Ints32 | None = None  # the cells of rows, by number; numbers are their own
+        self.y, self.numbers = np.zeros(0, np.int32), np.zeros((0, 0))  # the cells of rows, by number, and their own
         if self.exact and scan.codes is not None:
             y = self._numbered(scan)
             self.parts = Parts.exact(y if self.sets is None else self._rarest(scan)[y], shares, self.plan.seed)
@@ -409,14 +400,9 @@ class StreamedRows(RowStore):
     def _check_features(self) -> None:
         columns = needed(self.features)
         if columns:
-            raise LinnetError(
-                f"the features need the column '{columns[0]}', and a stream keeps text and label only; leave it out, or "
-                "train in memory without --max-memory"
-            )
+            raise LinnetError(f"a stream keeps text and label only; leave out column:{columns[0]}, or --max-memory")
         if self.plan.unlabelled is not None:
-            raise LinnetError(
-                "naive Bayes learns from unlabelled texts in memory only; leave out --unlabelled or --max-memory"
-            )
+            raise LinnetError("unlabelled texts are learned from in memory; leave out --unlabelled or --max-memory")
         select = self.plan.features.select
         if select is not None and select.method == "l1":
             raise LinnetError("select=l1 fits a model to all rows at once; use chi2 or mi on a stream")
@@ -457,9 +443,7 @@ class StreamedRows(RowStore):
                 break
             yield from by_part(batch, where, parts)
         if seen != self.scan.rows or len(self.known) > n_cells:
-            raise DataError(
-                f"{self.main.name} changed while it was read; leave it alone during training, and run it again"
-            )
+            raise DataError(f"{self.main.name} changed while it was read; leave it alone, and run it again")
         for part, source in self.others.items():
             for batch in source.batches(self.batch_bytes, meter):
                 if part in parts:
@@ -497,7 +481,7 @@ class StreamedRows(RowStore):
         if self.plan.class_weight is None:
             return
         codes = np.arange(len(weights), dtype=np.int32)
-        if self.y is not None:  # row by row, as training in memory adds them up
+        if self.exact:  # row by row, as training in memory adds them up
             codes, weights = self.y, self.targets.given(self.y, self.numbers)
             weights = np.ones(len(codes)) if weights is None else weights
         factors = factors_of(self.plan.class_weight, self.classes, self.targets.of(codes), weights)
@@ -507,7 +491,6 @@ class StreamedRows(RowStore):
 
     def numbered_rows(self, rows: Any, entries: int) -> SearchRows:
         """Return all rows to judge settings on, taken by number from rows."""
-        assert self.y is not None  # noqa: S101 - exact
         dev = np.arange(len(self.y) - self.n_dev, len(self.y)) if self.n_dev else None
         return self._search_rows(rows, self.y, self.numbers, entries, dev)
 
@@ -566,7 +549,9 @@ class StreamedRows(RowStore):
         per_weight += 0 if self.targets.plain else 24  # tables of weighted documents
         most = self.budget.columns(per_weight, self.n_outputs)
         if features.hash_bits:
-            self._check_hashed(features.hash_bits, most)
+            if 1 << features.hash_bits > most:
+                fits = max(8, most.bit_length() - 1)
+                raise LinnetError(f"2^{features.hash_bits} columns do not fit in memory; give --hash-bits {fits}")
             self.fingerprints, self.min_df, self.n_columns = np.zeros(0, np.uint64), 1, 1 << features.hash_bits
             self.entries = self._expected_entries()
             return
@@ -584,13 +569,6 @@ class StreamedRows(RowStore):
             self.say(
                 f"vocabulary: the {self.n_columns:,} most frequent features, in {self.min_df:,} documents or more; "
                 f"of those in {self.lost + self.min_df:,} or more none is missing"
-            )
-
-    def _check_hashed(self, bits: int, most: int) -> None:
-        if 1 << bits > most:
-            fits = max(8, most.bit_length() - 1)
-            raise LinnetError(
-                f"2^{bits} columns do not fit in the memory allowed; give --hash-bits {fits}, or more memory"
             )
 
     def _vocabulary(self) -> StreamVocabulary:
@@ -648,13 +626,6 @@ def fit_stream(
     places: Places,
     *,
     max_memory: str | int,
-    text: str | None = None,
-    label: str | None = None,
-    format: str | None = None,
-    multilabel: str | bool | None = None,
-    bins: str | int | None = None,
-    weight: str | None = None,
-    label_columns: str | None = None,
     dev: str | None = None,
     test: str | None = None,
     cache: str | None = None,
@@ -662,34 +633,26 @@ def fit_stream(
     engine: Any = None,
     on_event: Callable[[Event], None] | None = None,
     say: Callable[[str], None] | None = None,
+    **columns: Any,
 ) -> StreamResult:
     """Fit a TextClassifier to files of any size within so much memory, and test it.
 
     places are paths, patterns or folders of shards; "-" is standard input. A tenth of the rows is kept for the test,
-    as ``linnet train`` does, unless test names a file; dev likewise. multilabel and label_columns are those of ``linnet.read``,
-    bins are those of ``Dataset.binned``, weight is the column of row weights; the rows of dev and test files have one label, and
+    as ``linnet train`` does, unless test names a file; dev likewise. columns are text, label, format, multilabel, weight and
+    label_columns of ``linnet.read``, and bins of ``Dataset.binned``; the rows of dev and test files have one label, and
     weigh 1. cache is where a temporary folder is made. Ctrl-C while settings are tried keeps the best so far, in the last fit the
     weights so far. With an engine of :mod:`linnet.engines` the files are read, counted and fitted by its workers.
     """
     plan, log = Plan.of(clf), Log(on_event)
     budget = Budget(as_bytes(max_memory, "--max-memory"))
     return_freed()
-    with temporary(cache) as folder:
+    with temporary_folder(cache) as folder:
         given = [places] if isinstance(places, str | os.PathLike) else list(places)
-        columns: dict[str, Any] = {
-            "text": text,
-            "label": label,
-            "format": format,
-            "multilabel": multilabel,
-            "bins": bins,
-        }
-        numbers: dict[str, Any] = {"weight": weight, "label_columns": label_columns}
+        main = LabelledFiles([spool(folder)] if given == ["-"] else given, **columns)
         if given == ["-"]:
-            main = LabelledFiles([spool(folder)], **columns, **numbers)
             main.name = "standard input"
-        else:
-            main = LabelledFiles(given, **columns, **numbers)
-        others = {part: LabelledFiles([path], **columns) for part, path in ((DEV, dev), (TEST, test)) if path}
+        shared = {name: value for name, value in columns.items() if name not in ("weight", "label_columns")}
+        others = {part: LabelledFiles([path], **shared) for part, path in ((DEV, dev), (TEST, test)) if path}
         inputs = (plan, log, main, others, folder, budget, say or (lambda _: None), skip_damaged)
         store: StreamedRows
         if engine is None:
