@@ -108,7 +108,7 @@ class TestByContent:
         path = write(csv_of({"text": PROSE, "id": list("abcdef"), "same": ["k"] * 6}))
         assert read(path).label is None
         with pytest.raises(
-            DataError, match=r"no column looks like labels .*\(text, id, same\); name them: --text COL"
+            DataError, match=r"no column looks like labels.*\(text, id, same\); name them: --text COL"
         ) as e:
             read(path, labelled=True)
         assert "\n" not in str(e.value)

@@ -213,7 +213,7 @@ def test_describe():
     lines = data.describe().splitlines()
     assert lines[0] == "25 Python texts: 24 usable rows"
     assert lines[2].startswith("labels: 12 (label 00 2, ")
-    assert lines[2].endswith(", and 2 more)")
+    assert lines[2].endswith(" and 2 more)")
     assert lines[3] == "1 unusable row: 1 empty text (first: row 25)"
     assert repr(data) == (
         "<Dataset: 24 texts, labels label 00, label 01, label 02, label 03, label 04 and 7 more, from 25 Python texts>"
@@ -236,6 +236,6 @@ def test_unusable_adds_up():
 def test_numbers_with_fractions_are_no_classes():
     labels = [f"{k % 300 / 1000:.3f}" for k in range(1200)]
     with pytest.raises(
-        DataError, match="look like numbers, not classes; make a few groups of them with --label-quantiles 3"
+        DataError, match="look like numbers, not classes; make a few groups of numbers with --label-quantiles 3"
     ):
         linnet.TextClassifier("nb").fit([f"text {k}" for k in range(1200)], labels)

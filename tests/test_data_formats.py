@@ -209,7 +209,7 @@ class TestText:
     def test_labels_cannot_be_had(self, tmp_path):
         path = tmp_path / "docs.txt"
         path.write_text("one\ntwo\n")
-        with pytest.raises(DataError, match="one column only"):
+        with pytest.raises(DataError, match="no column looks like labels"):
             read(path, labelled=True)
 
 
@@ -248,7 +248,7 @@ class TestFolder:
         assert data.text.to_pylist() == ["schlecht, très", "bad", "nice", "good\nfilm"]
         assert data.label.to_pylist() == ["neg", "neg", "pos", "pos"]
         assert [(row.row, row.reason, row.detail) for row in data.unusable.rows] == [(1, "empty text", "neg/x.txt")]
-        assert data.notes == ("decoded as Windows-1252: 1 row was not UTF-8",)
+        assert data.notes == ("not UTF-8, decoded as Windows-1252 (cells: 1)",)
 
     def test_stream(self, folder):
         batches = list(stream(folder, batch_rows=2))
@@ -275,7 +275,7 @@ class TestFolder:
 
     def test_no_class_folders(self, tmp_path):
         (tmp_path / "train.csv").write_bytes(as_csv())
-        with pytest.raises(DataError, match=r"a folder without class folders .*train\.csv"):
+        with pytest.raises(DataError, match="a folder without class folders"):
             read(tmp_path)
 
     def test_format_folder_needs_a_folder(self, tmp_path):

@@ -76,15 +76,15 @@ def test_nulls_are_empty_texts(tmp_path):
         assert [row.row for row in batch.unusable.rows] == [1, 3, 4]
 
 
-def test_repairs_are_noted_where_they_happen(tmp_path):
+def test_repairs_are_noted_once(tmp_path):
     path = tmp_path / "x.txt"
     path.write_bytes(b"plain\nplain\nna\xefve\na\0b\n")
     first, second = stream(path, batch_rows=2)
-    assert first.notes == ()
     assert second.text.to_pylist() == ["naïve", "a b"]
-    assert second.notes == (
-        "decoded as Windows-1252: 1 row was not UTF-8",
-        "NUL characters replaced by spaces in 1 row",
+    assert second.notes == ()
+    assert first.notes == (
+        "not UTF-8, decoded as Windows-1252 (cells: 1)",
+        "NUL characters replaced by spaces (cells: 1)",
     )
 
 

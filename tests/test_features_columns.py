@@ -75,7 +75,7 @@ def test_blocks_are_read_as_they_are_written():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: parse("column"), "cannot read 'column'"),
+        (lambda: parse("column"), "cannot read the feature block 'column'"),
         (lambda: parse("column:"), "cannot read"),
         (lambda: parse("column:x:numbr"), "unknown kind of column 'numbr'.*did you mean 'number'"),
         (lambda: Column("x", weight=0), "weight of a block must be above 0"),
@@ -309,7 +309,7 @@ def test_columns_alone():
 
 def test_naive_bayes_takes_categories_and_says_what_it_does_not_take():
     assert TextClassifier("nb", features="words:1+column:priority").fit(ROWS, LABELS).score(ROWS, LABELS) > 0.8
-    with pytest.raises(DataError, match="columns of numbers"):
+    with pytest.raises(DataError, match="no negative features"):
         TextClassifier("nb", features="words:1+column:price").fit(ROWS, LABELS)
 
 
@@ -345,7 +345,7 @@ def test_columns_that_are_not_there():
         clf.predict(read(ROWS, text="body"))
     with pytest.raises(DataError, match=r"put it in a list: \[row\]"):
         clf.predict(ROWS[0])
-    with pytest.raises(DataError, match="column 'label' holds the labels; leave out column:label"):
+    with pytest.raises(DataError, match="column 'label' holds the labels; leave it out"):
         TextClassifier(features="words:1+column:label").fit(read(ROWS, text="body", label="label", also=["label"]))
 
 

@@ -77,7 +77,7 @@ def test_blocks_add_up_and_are_written_and_read():
     odd = Functions(shouts, weight=0.5, tokens="whitespace", case="keep")
     assert str(odd) == f"functions:{HERE}.shouts:whitespace:keep*0.5"
     assert as_blocks(str(odd)) == (odd,)
-    assert repr(odd) == "Functions(shouts, weight=0.5, tokens='whitespace', case='keep')"
+    assert repr(odd) == "Functions(weight=0.5, tokens='whitespace', case='keep')"
     assert Functions(f"{HERE}.Named.constant").functions == (Named.constant,)
     assert split(BOTH) == ((Words(1, 1),), (Functions(ends_in_s, exclaims),))
     with pytest.raises(LinnetError, match="given twice"):
@@ -93,8 +93,8 @@ def test_blocks_add_up_and_are_written_and_read():
         (lambda: Functions(ends_in_s, weight=0), "weight of a block must be above 0, got 0"),
         (lambda: Functions(ends_in_s, case="folded"), r"unknown case 'folded'.*did you mean 'fold'"),
         (lambda: Functions(ends_in_s, tokens="word"), r"unknown tokens 'word'.*did you mean 'words'"),
-        (lambda: parse("functions"), "cannot read 'functions'"),
-        (lambda: parse("functions:ends_in_s"), "does not say in which module"),
+        (lambda: parse("functions"), "cannot read the feature block 'functions'"),
+        (lambda: parse("functions:ends_in_s"), "cannot be imported .*write module.name"),
         (lambda: parse(f"functions:{HERE}.ends_in_s:flod"), "unknown setting 'flod'"),
         (lambda: parse("function:x.y"), "cannot read|unknown feature block"),
         (lambda: joint([1, 2], "x", ["a", "b"]), "unknown label 'x'"),
@@ -243,9 +243,7 @@ def test_copies():
 def test_negative_values():
     block = Functions(below_zero)
     assert TextClassifier("svm", features=block).fit(TRAIN).predict(["a"]).shape == (1,)
-    with pytest.raises(
-        DataError, match="MultinomialNB takes no negative features; make the feature functions return 0"
-    ):
+    with pytest.raises(DataError, match="MultinomialNB takes no negative features"):
         TextClassifier("nb", features=block).fit(TRAIN)
 
 
@@ -260,7 +258,7 @@ def test_without_functions_nothing_changes(tmp_path):
 
 
 def test_a_vectorizer_takes_none():
-    with pytest.raises(LinnetError, match="Vectorizer counts n-grams only; leave out 'functions:"):
+    with pytest.raises(LinnetError, match="Vectorizer counts n-grams of the text itself; leave out 'functions:"):
         Vectorizer(BOTH).fit(["a"])
 
 
@@ -331,29 +329,29 @@ def forget():
 def test_what_is_missing_at_load_is_said(own_module):
     file, model = own_module
     assert linnet.load(model, trust=True).predict(["x"]).shape == (1,)
-    needed = "m.linnet: the feature function long of the module reviewer_features is needed, but"
+    needed = "m.linnet: the feature function reviewer_features:long"
     file.write_text("def longer(tokens):\n    return 1\n")
     forget()
-    with pytest.raises(ModelFileError, match=rf"{needed} .*reviewer_features.py has none of that name; put it back"):
+    with pytest.raises(
+        ModelFileError, match=rf"{needed} cannot be imported \(AttributeError: .*has no attribute 'long'"
+    ):
         linnet.load(model, trust=True)
     file.write_text("import no_such_package\n")
     forget()
-    with pytest.raises(
-        ModelFileError, match=rf"{needed} importing it fails: No module named 'no_such_package'; install"
-    ):
+    with pytest.raises(ModelFileError, match=rf"{needed} .* No module named 'no_such_package'.*mend it"):
         linnet.load(model, trust=True)
     file.write_text("1 / 0\n")
     forget()
-    with pytest.raises(ModelFileError, match=rf"{needed} importing it fails: ZeroDivisionError: .*; mend the module"):
+    with pytest.raises(ModelFileError, match=rf"{needed} cannot be imported \(ZeroDivisionError: .*mend it"):
         linnet.load(model, trust=True)
     file.write_text("from subprocess import call as long\n")
     forget()
-    with pytest.raises(ModelFileError, match=rf"{needed} what .* has there is no function written in it"):
+    with pytest.raises(ModelFileError, match=rf"{needed} is no function written in that module"):
         linnet.load(model, trust=True)
     file.unlink()
     forget()
     with pytest.raises(
-        ModelFileError, match=rf"{needed} there is no module reviewer_features; put its folder on the Py"
+        ModelFileError, match=rf"{needed} .*No module named 'reviewer_features'.*put the folder of the module on the Py"
     ):
         linnet.load(model, trust=True)
     forget()
@@ -367,9 +365,7 @@ def test_a_model_file_cannot_name_functions_of_python(own_module, tmp_path):
         about = dict(stored.card["model"])
         about["computed"] = [{**about["computed"][0], "functions": [path]}]
         store.write(tmp_path / "bad.linnet", dict(stored.tensors), {**card, "model": about})
-        with pytest.raises(
-            ModelFileError, match=r"belongs to Python itself|not the place of a function|no function written"
-        ):
+        with pytest.raises(ModelFileError, match=r"belongs to Python itself|cannot be imported|no function written"):
             linnet.load(tmp_path / "bad.linnet", trust=True)
 
 
@@ -387,10 +383,10 @@ def test_functions_without_an_import_path_are_refused_before_training():
         return 1
 
     for f, message in (
-        (lambda tokens: 1, "a lambda has no name that a saved model could find it by; write it with def"),
-        (local, "the function local lives inside test_functions_without.*, where a saved model cannot find it"),
-        (functools.partial(ends_in_s), "must be a plain function, got functools.partial"),
-        (len, "must be a plain function, got <built-in function len>"),
+        (lambda tokens: 1, "<lambda> is no function that a saved model could find by its name; write it with def"),
+        (local, "test_functions_without.*local is no function that a saved model could find"),
+        (functools.partial(ends_in_s), "functools.partial.* is no function that"),
+        (len, "builtins.len is no function that"),
         (os.path.join, "belongs to Python itself"),
     ):
         with pytest.raises(LinnetError, match=message):
@@ -461,11 +457,11 @@ def test_functions_on_the_command_line(folder, tmp_path):
     assert run("predict", "f.linnet", "r.csv", "--trust", cwd=folder).stdout.split()[0] in ("negative", "positive")
     elsewhere = run("explain", folder / "f.linnet", "x", "--trust", cwd=tmp_path)
     assert elsewhere.returncode == 2
-    assert "f.linnet: the feature function long of the module mine is needed" in elsewhere.stderr
+    assert "f.linnet: the feature function mine:long cannot be imported" in elsewhere.stderr
     assert elsewhere.stderr.count("\n") == 1
     wrong = run("train", "r.csv", "--features", "functions:mine.lnog", cwd=folder)
     assert wrong.returncode == 2
-    assert "mine.py has none of that name" in wrong.stderr
+    assert "module 'mine' has no attribute 'lnog'" in wrong.stderr
 
 
 def test_lexicon_and_settings_on_the_command_line(folder):

@@ -50,7 +50,7 @@ def test_blocks_are_read_as_they_are_written():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lemmas:1-2:de:fr", r"cannot read the feature block 'lemmas:1-2:de:fr'; write for example lemmas:1-2"),
+        ("lemmas:1-2:de:fr", r"cannot read the feature block 'lemmas:1-2:de:fr'; write for example lemmas:1"),
         ("stems:99", "give 1 <= low <= high <= 12"),
         ("stems:13-14", "give 1 <= low <= high <= 12"),
         ("stems::1", "cannot read"),
@@ -180,7 +180,7 @@ def test_what_is_missing_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(lang, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"lemmas needs an optional package; .*linnet\[lang\]"):
         linnet.load(tmp_path / "m.linnet").predict(["a text"])
-    with pytest.raises(LinnetError, match="needs spaCy; install it with: pip install spacy"):
+    with pytest.raises(LinnetError, match=r"there is no spaCy pipeline .*pip install spacy"):
         Transform("pos", pipeline="en_no_such").tokens("a")
 
 
@@ -199,7 +199,7 @@ def test_a_spacy_pipeline_by_name(tmp_path):
     again = linnet.load(tmp_path / "m.linnet")
     assert again.predict(["a BIG one", "small"]).tolist() == ["a", "b"]
     assert again.explain("a BIG one").contributions[0].spans == ((2, 5),)
-    with pytest.raises(LinnetError, match="there is no spaCy pipeline en_no_such; install it with: python -m spacy"):
+    with pytest.raises(LinnetError, match=r"there is no spaCy pipeline en_no_such; .*python -m spacy"):
         Transform("pos", pipeline="en_no_such").tokens("a")
     for name in ("numpy", "os", "linnet", str(tmp_path)):
         with pytest.raises(LinnetError, match="is no spaCy pipeline"):

@@ -45,15 +45,15 @@ LABELS = ["pos" if k % 2 else "neg" for k in range(60)]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_best_features_are_kept_and_the_line_is_reported(method):
+def test_the_best_features_are_kept(method):
     clf = TextClassifier("svm", features="words:1", select=f"{method}:2").fit(TEXTS, LABELS)
     report = clf.card["selection"]
-    kept = {name for name, _ in report["worst_kept"]}
+    kept = set(clf.artefact.names().values())
     assert kept <= {"good", "bad"}
     assert report["kept"] == len(kept) == clf.artefact.n_features
     assert report["kept"] + report["dropped"] == 64
+    assert kept.isdisjoint(name for name, _ in report["best_dropped"])
     assert clf.card["settings"]["select"] == f"{method}:2"
-    assert min(s for _, s in report["worst_kept"]) >= max(s for _, s in report["best_dropped"])
     assert clf.predict(["good film", "bad film"]).tolist() == ["pos", "neg"]
 
 

@@ -118,7 +118,10 @@ def test_a_file_of_another_kind_is_not_replaced(folder):
     ):
         (folder / "notes.jsonl").write_text("my notes\n")
         (folder / "page.html").write_text("<!DOCTYPE html>")
-        refused(*arguments, match=r"holds .*, not .*, and would be lost; give --\w+ another file, or --force")
+        refused(
+            *arguments,
+            match=r"is a file of the kind .*, not .*, and would be lost; give --\w+ another file, or --force",
+        )
         done = run(*arguments, "--force")
         assert done.exit_code == 0, (arguments, done.exception)
 
@@ -127,7 +130,7 @@ def test_the_default_name_of_a_model_is_checked_too(folder):
     (folder / "same.linnet").write_text(CSV)
     refused("train", "same.linnet", "--format", "csv", match="is also an input")
     refused(
-        "train", "same.csv", "--model", "nb", "--features", "words:1", match="holds text or a table, not a linnet model"
+        "train", "same.csv", "--model", "nb", "--features", "words:1", match="is a file of the kind text, not model"
     )
 
 
@@ -262,7 +265,8 @@ def test_columns_are_kept(folder):
         "text",
         "label",
         "probability",
-        "probabilities",
+        "p_neg",
+        "p_pos",
     ]
     refused("predict", "m.linnet", "in.csv", "--keep-columns", "idd", match="unknown column 'idd'.*did you mean 'id'")
     refused("predict", "m.linnet", "--keep-columns", "in.csv", match="takes names of columns")

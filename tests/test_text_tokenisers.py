@@ -184,7 +184,7 @@ def test_blocks_are_read_as_they_are_written() -> None:
         parse("bpe:x")
     from linnet.features import Vectorizer
 
-    with pytest.raises(LinnetError, match="counts in the text itself"):
+    with pytest.raises(LinnetError, match="counts n-grams of the text itself"):
         Vectorizer("bpe:300").fit(["a"])
 
 

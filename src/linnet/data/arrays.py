@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -246,24 +247,20 @@ def printable(value: Any) -> str | None:
     return str(value)
 
 
-def to_strings(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, dict[str, np.ndarray]]:
-    r"""Any column as strings, and which rows had to be repaired: {kind: row numbers from 0}.
+def to_strings(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Counter[str]]:
+    r"""Any column as strings, and how many of them had to be repaired, by kind; lists are marked as such.
 
     >>> column, repairs = to_strings(pa.chunked_array([pa.array([b"good", b"na\xefve", b"a\0b"])]))
-    >>> column.to_pylist(), {kind: rows.tolist() for kind, rows in repairs.items()}
-    (['good', 'naïve', 'a b'], {'windows_1252': [1], 'nul': [2]})
+    >>> column.to_pylist(), dict(repairs)
+    (['good', 'naïve', 'a b'], {'windows_1252': 1, 'nul': 1})
     >>> to_strings(pa.chunked_array([[1.0, 2.5, None]]))[0].to_pylist()
     ['1', '2.5', None]
     """
-    repairs: dict[str, list[int]] = {"lists": [0]} if is_list(column) else {}
-    column = _as_text_type(column)
-    chunks, at = [], 0
-    for chunk in column.chunks:
-        chunks.append(_without_nul(_valid(chunk, at, repairs), at, repairs))
-        at += len(chunk)
+    repairs = Counter({"lists": 1} if is_list(column) else {})
+    chunks = [_without_nul(_valid(chunk, repairs), repairs) for chunk in _as_text_type(column).chunks]
     kind = pa.large_string() if any(pa.types.is_large_string(chunk.type) for chunk in chunks) else pa.string()
     chunks = [chunk if chunk.type == kind else chunk.cast(kind) for chunk in chunks]
-    return pa.chunked_array(chunks, type=kind), {kind: np.array(rows, np.int64) for kind, rows in repairs.items()}
+    return pa.chunked_array(chunks, type=kind), repairs
 
 
 def is_list(column: pa.ChunkedArray) -> bool:
@@ -324,20 +321,16 @@ def by_distinct(column: pa.ChunkedArray, change: Callable[[Any], str | None]) ->
     return pa.chunked_array(chunks, type=pa.string())
 
 
-def _valid(chunk: pa.Array, at: int, repairs: dict[str, list[int]]) -> pa.Array:
+def _valid(chunk: pa.Array, repairs: Counter[str]) -> pa.Array:
     """The chunk as valid UTF-8; values that are not are decoded one by one."""
     large = pa.types.is_large_string(chunk.type) or pa.types.is_large_binary(chunk.type)
     raw = chunk.view(pa.large_binary() if large else pa.binary())
     try:
         return cast(raw, pa.large_string() if large else pa.string())
     except pa.ArrowInvalid:
-        decoded: list[str | None] = []
-        for row, value in enumerate(raw.to_pylist()):
-            text, kind = (None, "") if value is None else _decode(value)
-            if kind:
-                repairs.setdefault(kind, []).append(at + row)
-            decoded.append(text)
-        return strings(decoded)
+        found = [(None, "") if value is None else _decode(value) for value in raw.to_pylist()]
+        repairs.update(kind for _, kind in found if kind)
+        return strings(text for text, _ in found)
 
 
 def _decode(value: bytes) -> tuple[str, str]:
@@ -359,14 +352,13 @@ def _decode(value: bytes) -> tuple[str, str]:
 _WINDOWS_1252 = [bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(256)]
 
 
-def _without_nul(chunk: pa.Array, at: int, repairs: dict[str, list[int]]) -> pa.Array:
+def _without_nul(chunk: pa.Array, repairs: Counter[str]) -> pa.Array:
     data = data_bytes(chunk)
     if len(data) == 0 or data.min() != 0:
         return chunk
     import pyarrow.compute as pc
 
-    hit = to_mask(pc.match_substring(chunk, "\0")) & ~missing(chunk)
-    repairs.setdefault("nul", []).extend((np.flatnonzero(hit) + at).tolist())
+    repairs["nul"] += pc.sum(pc.match_substring(chunk, "\0")).as_py() or 0
     return pc.replace_substring(chunk, "\0", " ")
 
 
@@ -434,33 +426,13 @@ def decoded(batch: RawBatch, names: Sequence[str]) -> RawBatch:
 
 
 _NOTES = {
-    "windows_1252": "decoded as Windows-1252: {} not UTF-8",
-    "damaged_utf8": "broken UTF-8 bytes replaced by U+FFFD in {}",
-    "nul": "NUL characters replaced by spaces in {}",
+    "windows_1252": "not UTF-8, decoded as Windows-1252",
+    "damaged_utf8": "broken UTF-8 bytes replaced by U+FFFD",
+    "nul": "NUL characters replaced by spaces",
 }
 
 
-def repair_counts(batch: RawBatch, names: Sequence[str], start: int = 0, stop: int | None = None) -> dict[str, int]:
-    """How many rows from `start` up to `stop` were repaired in any of the named columns, by kind."""
-    counts = {}
-    for kind in _NOTES:
-        hits = [batch.repairs[name][kind] for name in names if kind in batch.repairs.get(name, {})]
-        if hits:
-            rows = np.unique(np.concatenate(hits))
-            counts[kind] = int(np.count_nonzero((rows >= start) & (rows < (batch.rows if stop is None else stop))))
-    return {kind: count for kind, count in counts.items() if count}
-
-
-def repair_notes(counts: Mapping[str, int]) -> list[str]:
-    """Repairs in words.
-
-    >>> repair_notes({"windows_1252": 3, "nul": 1})
-    ['decoded as Windows-1252: 3 rows were not UTF-8', 'NUL characters replaced by spaces in 1 row']
-    """
-    notes = []
-    for kind, count in counts.items():
-        rows = f"{count:,} row{'s' if count != 1 else ''}"
-        if kind == "windows_1252":
-            rows += " was" if count == 1 else " were"
-        notes.append(_NOTES[kind].format(rows))
-    return notes
+def repair_notes(batch: RawBatch, names: Sequence[str]) -> list[str]:
+    """Say which repairs the cells of some columns needed, and how many cells."""
+    counts = sum((batch.repairs.get(name, Counter()) for name in names), Counter())
+    return [f"{words} (cells: {counts[kind]:,})" for kind, words in _NOTES.items() if counts[kind]]

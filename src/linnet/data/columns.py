@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.data.arrays import take
+from linnet.draw.terminal import listed
 from linnet.errors import DataError, nearest
 from linnet.values import alike, is_number
 
@@ -147,29 +148,21 @@ def by_content(
         why_text = "the only other column" if why_text == "the only column" and label else why_text
         why_text += choice.why_text
     if text is None:
-        raise DataError(f"{source}: none of the columns ({_listed(columns)}) holds texts; {_FLAGS}")
+        raise DataError(f"{source}: none of the columns ({listed(columns, 20)}) holds texts; {_FLAGS}")
     if label is None and labelled is not False:
         others = {name: column for name, column in columns.items() if name != text}
         label, why_label = _fewest(others)
         if label is None and labelled and len(others) == 1:
             label, why_label = next(iter(others)), "the only other column"
     if label is None and labelled:
-        raise DataError(_no_label(source, columns, text))
+        raise DataError(
+            f"{source}: no column looks like labels, which are needed, beside the text column '{text}' "
+            f"({listed(columns, 20)}); {_FLAGS}"
+        )
     return ColumnChoice(text, label, why_text, why_label)
 
 
 _FLAGS = "name them: --text COL --label COL (text=..., label=... in Python)"
-
-
-def _no_label(source: str, columns: Mapping[str, pa.ChunkedArray], text: str) -> str:
-    if len(columns) == 1:
-        return f"{source} has one column only ('{text}'), and labels are needed; if it has more, name its format"
-    return f"{source}: no column looks like labels beside the text column '{text}' ({_listed(columns)}); {_FLAGS}"
-
-
-def _listed(names: Mapping[str, object]) -> str:
-    listed = list(names)
-    return ", ".join(listed[:20]) + (f" and {len(listed) - 20} more" if len(listed) > 20 else "")
 
 
 def _longest(columns: Mapping[str, pa.ChunkedArray], not_text: frozenset[str]) -> tuple[str | None, str]:

@@ -18,6 +18,7 @@ from linnet.array_types import Floats
 from linnet.data.arrays import call, missing, strings, take, to_numbers
 from linnet.data.input_file import Unusable
 from linnet.data.splitting import moments, numbered, split_indices, time_split
+from linnet.draw.terminal import listed
 from linnet.errors import DataError, LinnetError, nearest, shown
 from linnet.values import alike, is_number
 
@@ -52,21 +53,19 @@ def scattered(labels: Iterable[Any], n_rows: int) -> str:
     """Say that there are too many labels for the rows, and what they look like.
 
     >>> scattered(["0.25", "1.5", "3"], 3)
-    'there are 3 labels for 3 rows (0.25, 1.5, 3): these look like numbers, not classes; make a few groups of them with \
+    'there are 3 labels for 3 rows (0.25, 1.5, 3): these look like numbers, not classes; make a few groups of numbers with \
 --label-quantiles 3 or --label-bins, or name another column with --label'
     """
     known = list(labels)
     few = ", ".join(shown(label, 20) for label in known[:3]) + (", ..." if len(known) > 3 else "")
     numbers = sum(map(is_number, known)) >= 0.9 * len(known)
-    what = (
+    why = (
         "these look like numbers, not classes" if numbers else "a class needs several rows to learn from and to test on"
     )
-    remedy = (
-        "make a few groups of them with --label-quantiles 3 or --label-bins,"
-        if numbers
-        else "group them, give more rows,"
+    return (
+        f"there are {len(known):,} labels for {n_rows:,} rows ({few}): {why}; make a few groups of numbers with "
+        "--label-quantiles 3 or --label-bins, or name another column with --label"
     )
-    return f"there are {len(known):,} labels for {n_rows:,} rows ({few}): {what}; {remedy} or name another column with --label"
 
 
 def is_soft(values: Any) -> bool:
@@ -86,17 +85,13 @@ def distributions(values: Any, name: str, first: int = 0) -> Floats:
     [[0.25, 0.75], [1.0, 0.0]]
     """
     array = np.asarray(values, dtype=np.float64)
-    bad = ~(np.isfinite(array) & (array >= 0.0)).all(axis=1)
-    if bad.any():
-        row = int(bad.argmax())
-        raise DataError(f"{name}: row {first + row + 1} must hold probabilities from 0, got {array[row].tolist()}")
     total = arithmetic.total(array, axis=1)
-    bad = np.abs(total - 1.0) > ROUNDING
+    bad = ~(np.isfinite(array) & (array >= 0.0)).all(axis=1) | (np.abs(total - 1.0) > ROUNDING)
     if bad.any():
         row = int(bad.argmax())
         raise DataError(
-            f"{name}: the probabilities of row {first + row + 1} add up to {total[row]:g}, not to 1; divide each row by its sum "
-            "(for several labels a row give 0 and 1)"
+            f"{name}: row {first + row + 1} must hold probabilities from 0 that add up to 1, got {array[row].tolist()}; divide "
+            "each row by its sum (for several labels a row give 0 and 1)"
         )
     return np.asarray(array / total[:, None])
 
@@ -113,7 +108,7 @@ def finite_numbers(cells: Sequence[str | None], least: float, what: str, first: 
 
 def in_no_bin(n: int, of: int) -> str:
     """Say how many rows are left out."""
-    return f"{n:,} of {of:,} rows {'lies in no bin and is' if n == 1 else 'lie in no bin and are'} left out"
+    return f"left out: {n:,} of {of:,} rows, which lie in no bin"
 
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -131,6 +126,8 @@ class LabelBins:
     names: tuple[str, ...]
     intervals: tuple[tuple[float, bool, float, bool], ...]
     """(low, whether low itself is in, high, whether high itself is in)."""
+    text: str
+    """What was parsed."""
 
     @classmethod
     def parse(cls, text: str) -> LabelBins:
@@ -161,13 +158,13 @@ class LabelBins:
             raise LinnetError(f"label bins: one column is put into bins, got {', '.join(sorted(columns))}")
         if len(set(names)) < 2:
             raise LinnetError("label bins: name two labels or more")
-        return cls(next(iter(columns), None), tuple(names), tuple(intervals))
+        return cls(next(iter(columns), None), tuple(names), tuple(intervals), text.strip())
 
     @classmethod
     def quantiles(cls, values: Sequence[float] | Floats, n: int, column: str = "label") -> LabelBins:
         """Return n bins of about equally many values.
 
-        >>> LabelBins.quantiles([1, 2, 3, 4, 5, 6], 3).to_text()
+        >>> LabelBins.quantiles([1, 2, 3, 4, 5, 6], 3).text
         'label<=2=low,2<label<=4=middle,label>4=high'
         """
         ranked = np.sort(np.asarray(values, np.float64))
@@ -177,9 +174,10 @@ class LabelBins:
                 f"the labels have too few different numbers for {n} parts of equal size; ask for fewer, or give --label-bins"
             )
         names = NAMES.get(n) or tuple(str(k) for k in range(1, n + 1))
-        lows, highs = [-np.inf, *edges], [*edges, np.inf]
-        ends = tuple((low, False, high, bool(np.isfinite(high))) for low, high in zip(lows, highs, strict=True))
-        return cls(column, names, ends)
+        at = [str(int(edge)) if edge.is_integer() else repr(edge) for edge in edges]
+        lows, column = ["", *(f"{edge}<" for edge in at)], "" if re.search("[<>=,]", column) else column
+        parts = [f"{low}{column}<={high}={name}" for low, high, name in zip(lows, at, names, strict=False)]
+        return cls.parse(",".join([*parts, f"{column}>{at[-1]}={names[-1]}"]))
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -194,19 +192,6 @@ class LabelBins:
         for name, (low, low_in, high, high_in) in reversed(list(zip(self.names, self.intervals, strict=True))):
             out[((x > low) | (low_in & (x == low))) & ((x < high) | (high_in & (x == high)))] = name
         return list(out)
-
-    def to_text(self) -> str:
-        """Return what `parse` reads."""
-        column, parts = self.column or "", []
-        for name, (low, low_in, high, high_in) in zip(self.names, self.intervals, strict=True):
-            over, under = _side(">" if high == np.inf else "<", low, low_in), _side("<", high, high_in)
-            first = "" if high == np.inf or low == -np.inf else f"{over[-1]}{over[0]}"
-            parts.append(f"{first}{column}{''.join(under if high < np.inf else over)}={name}")
-        return ",".join(parts)
-
-
-def _side(sign: str, end: float, inside: bool) -> tuple[str, str]:
-    return sign + "=" * inside, str(int(end)) if float(end).is_integer() else repr(end)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -261,10 +246,8 @@ class Dataset:
         return len(self.text)
 
     def __repr__(self) -> str:
-        names = [] if self.label is None else self.labels
-        labels = "no labels" if self.label is None else f"labels {', '.join(names[:5])}"
-        more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-        return f"<Dataset: {len(self):,} texts, {labels}{more}, from {self.source}>"
+        labels = "no labels" if self.label is None else f"labels {listed(self.labels)}"
+        return f"<Dataset: {len(self):,} texts, {labels}, from {self.source}>"
 
     @property
     def labels(self) -> list[str]:
@@ -336,14 +319,10 @@ class Dataset:
         >>> Dataset.from_lists(["a", "b", "c"]).take([2, 0]).text.to_pylist()
         ['c', 'a']
         """
-        where = np.asarray(indices)
-        if where.size == 0:
-            where = where.astype(np.int64)
-        if where.ndim != 1 or where.dtype.kind not in "iu":
-            raise DataError(f"take needs row numbers, a list of integers; got {where.dtype} of shape {where.shape}")
-        if where.size and (where.min() < 0 or where.max() >= len(self)):
-            wrong = int(where.min()) if where.min() < 0 else int(where.max())
-            raise DataError(f"row {wrong} is not in the data, which has rows 0 to {len(self) - 1}")
+        where = np.asarray(indices, dtype=None if len(indices) else np.int64)
+        whole = where.ndim == 1 and where.dtype.kind in "iu"
+        if not whole or (len(where) and not 0 <= where.min() <= where.max() < len(self)):
+            raise DataError(f"take needs a list of row numbers from 0 to {len(self) - 1}, got {where!r:.60}")
         label = None if self.label is None else take(self.label, where)
         also = {name: take(column, where) for name, column in self.also.items()}
         rows = self.source_rows[where]
@@ -393,29 +372,25 @@ class Dataset:
 
         >>> data = Dataset.from_lists(["a", "b", "c", "d"], [1, 2, 3, 5]).binned("<=2=negative,>=4=positive")
         >>> data.label.to_pylist(), data.notes
-        (['negative', 'negative', 'positive'], ('1 of 4 rows lies in no bin and is left out',))
+        (['negative', 'negative', 'positive'], ('left out: 1 of 4 rows, which lie in no bin',))
         >>> Dataset.from_lists(["a", "b", "c", "d"], [1, 2, 3, 5]).binned(2).bins
         'label<=2=low,label>2=high'
         """
         values = finite_numbers(self.label_list(), -np.inf, f"{self.source}: labels in bins must be numbers")
         name = self.label_column or "label"
         found = LabelBins.quantiles(values, bins, name) if isinstance(bins, int) else LabelBins.parse(bins)
-        if found.column is not None and self.label_column is not None and found.column != self.label_column:
-            raise DataError(
-                f"{self.source}: the bins are of column '{found.column}', the labels of '{self.label_column}'; name one of them"
-            )
         labels = found.labels(values)
         kept = self.take(np.flatnonzero([label is not None for label in labels]))
         n = len(self) - len(kept)
         if not len(kept):
             raise DataError(
-                f"{self.source}: no row lies in one of the bins {found.to_text()}; the numbers are {values.min():g} to {values.max():g}"
+                f"{self.source}: no row lies in one of the bins {found.text}; the numbers are {values.min():g} to {values.max():g}"
             )
         label = pa.chunked_array([strings([label for label in labels if label is not None])])
         return replace(
             kept,
             label=label,
-            bins=found.to_text(),
+            bins=found.text,
             unusable=self.unusable,
             notes=(*self.notes, *([in_no_bin(n, len(self))] if n else [])),
         )
@@ -554,5 +529,5 @@ def label_summary(counts: Mapping[str, int]) -> str:
     'labels: 2 (pos 3, neg 2)'
     """
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    listed = ", ".join(f"{shown(name, 40)} {count:,}" for name, count in ranked[:10])
-    return f"labels: {len(ranked):,} ({listed}{f', and {len(ranked) - 10:,} more' if len(ranked) > 10 else ''})"
+    counted = (f"{shown(name, 40)} {count:,}" for name, count in ranked)
+    return f"labels: {len(ranked):,} ({listed(counted, 10)})"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,8 +21,9 @@ from typing import Any
 import pyarrow as pa
 
 from linnet.data.input_file import InputFile, ReadOptions, RecordReader, stdin
+from linnet.draw.terminal import listed
 from linnet.errors import DataError, nearest
-from linnet.files import foreign, looks_binary, split_ending
+from linnet.files import foreign, looks_binary, open_atomic, split_ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,20 +229,12 @@ def title(shards: list[Path], places: Places) -> str:
     >>> title([Path("a.csv")], ["a.csv"]), title([Path("d/a.csv"), Path("d/b.csv")], ["d"])
     ('a.csv', 'd (2 files)')
     """
-    given = [str(place).rstrip("/") or "/" for place in places]
-    if len(shards) == 1:
-        return str(shards[0])
-    return f"{given[0]}{f' and {len(given) - 1} more' if len(given) > 1 else ''} ({len(shards):,} files)"
+    given = (str(place).rstrip("/") or "/" for place in places)
+    return str(shards[0]) if len(shards) == 1 else f"{listed(given, 1)} ({len(shards):,} files)"
 
 
 def spool(folder: Path) -> Path:
-    """Copy standard input to a file, because it is read more than once; stops before the disk is full."""
-    import shutil
-
-    path, stream = folder / "standard-input", stdin()
-    with path.open("wb") as file:
-        while block := stream.read(CHUNK):
-            if shutil.disk_usage(folder).free < 16 * CHUNK:
-                raise DataError(f"no room in {folder} for a copy of standard input; give --cache DIR on a larger disk")
-            file.write(block)
-    return path
+    """Copy standard input to a file, because it is read more than once."""
+    with open_atomic(folder / "standard-input") as file:
+        shutil.copyfileobj(stdin(), file, CHUNK)
+    return folder / "standard-input"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import difflib
 import io
 import os
 import select
@@ -25,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.errors import DataError
+from linnet.errors import DataError, no_such_file
 from linnet.files import codec_of, open_atomic
 
 _BOMS = [
@@ -57,14 +56,11 @@ class InputFile:
         self.compression: str | None = None
         self.encoding = "utf-8"
         self._file = stdin() if self.path is None else _open(self.path)
-        regular = self.path is not None and self._file.seekable()
         number = _pipe(self._file) if live and self.path is None else None
-        if number is not None:
-            raw = Lookahead(partial(os.read, number), self.name, idle=partial(_idle, number))
-        elif regular:
-            raw = Lookahead(self._read_file, self.name, self._file.seek)
-        else:
+        if number is None:
             raw = Lookahead(self._file.read, self.name)
+        else:
+            raw = Lookahead(partial(os.read, number), self.name, idle=partial(_idle, number))
         self._bytes = self._decode(self._decompress(raw))
 
     def __enter__(self) -> InputFile:
@@ -100,11 +96,6 @@ class InputFile:
         """A pyarrow file that is read from front to back."""
         return pa.PythonFile(self._bytes, mode="r")
 
-    def _read_file(self, size: int) -> bytes:
-        """No more than there is: Python takes long to shrink a large buffer."""
-        left = os.fstat(self._file.fileno()).st_size - self._file.tell()
-        return bytes(self._file.read(max(1, min(size, left))))
-
     def _decompress(self, raw: Lookahead) -> Lookahead:
         self.compression = codec_of(raw.peek(4))
         if self.compression is None:
@@ -122,10 +113,6 @@ class InputFile:
                     raw.read(len(mark))
                     return raw
                 return self._transcode(raw, encoding)
-        bare = _utf16_without_mark(head)
-        if bare is not None:
-            self.encoding = bare
-            return self._transcode(raw, bare)
         return raw
 
     def _transcode(self, raw: Lookahead, encoding: str) -> Lookahead:
@@ -135,20 +122,15 @@ class InputFile:
 
 
 class Lookahead:
-    """A `read` function with a memory: bytes peeked at are read again (from the file itself where one can `seek`).
+    """A `read` function with a memory: bytes peeked at are read again.
 
     `idle` says whether a live source has nothing to read for now: then what there is must do, if it ends with a line.
     """
 
     closed = False
 
-    def __init__(
-        self, read: Callable[[int], bytes], name: str, seek: Callable[[int], int] | None = None,
-        idle: Callable[[], bool] | None = None,
-    ) -> None:  # fmt: skip
-        self._next, self._name, self._head = read, name, b""
-        self._seek, self._at = seek, 0
-        self.idle = idle
+    def __init__(self, read: Callable[[int], bytes], name: str, idle: Callable[[], bool] | None = None) -> None:
+        self._next, self._name, self._head, self.idle = read, name, b"", idle
 
     def peek(self, size: int, *, wait: bool = False) -> bytes:
         if len(self._head) < size:
@@ -158,11 +140,7 @@ class Lookahead:
     def read(self, size: int = -1) -> bytes:
         size = 1 << 62 if size < 0 else size
         head, self._head = self._head[:size], self._head[size:]
-        if head and len(head) < size and self._seek is not None:
-            self._seek(self._at)
-            head = b""
         rest = self._pull(size - len(head), head) if len(head) < size else b""
-        self._at += len(head) + len(rest)
         return head + rest if head else rest
 
     def readable(self) -> bool:
@@ -200,18 +178,9 @@ def _open(path: Path) -> io.BufferedIOBase:
     try:
         return path.open("rb")
     except FileNotFoundError:
-        raise DataError(_missing(path)) from None
+        raise DataError(no_such_file(path)) from None
     except OSError as error:
         raise DataError(f"cannot open {path}: {error.strerror}") from None
-
-
-def _missing(path: Path) -> str:
-    folder = path.parent
-    if not folder.is_dir():
-        return f"no file '{path}': the folder '{folder}' does not exist"
-    close = difflib.get_close_matches(path.name, sorted(entry.name for entry in folder.iterdir()), n=1, cutoff=0.7)
-    hint = f"; did you mean '{folder / close[0]}'?" if close else ""
-    return f"no file '{path}'{hint}"
 
 
 def stdin() -> Any:
@@ -233,19 +202,6 @@ def _pipe(file: Any) -> int | None:
 
 def _idle(number: int) -> bool:
     return not select.select([number], [], [], _PAUSE)[0]
-
-
-def _utf16_without_mark(head: bytes) -> str | None:
-    """UTF-16 that lost its byte order mark: Latin text has a NUL in every second byte."""
-    pairs = len(head) // 2
-    if pairs < 8:
-        return None
-    even, odd = head[0 : 2 * pairs : 2].count(0), head[1 : 2 * pairs : 2].count(0)
-    if odd > 0.6 * pairs and even < 0.02 * pairs:
-        return "utf-16-le"
-    if even > 0.6 * pairs and odd < 0.02 * pairs:
-        return "utf-16-be"
-    return None
 
 
 # ---- What every reader of a format yields, and everything after it understands: batches of raw rows.
@@ -309,7 +265,7 @@ class RawBatch:
     """Consecutive rows of a source, column by column, as the reader found them.
 
     A malformed row has its place in every column, as null, so that row i of a batch is row i of the source. `repairs`
-    maps a column to {kind of repair: rows repaired}; `lines` and `files` say where row i stands, where that is known.
+    maps a column to {kind of repair: cells repaired}; `lines` and `files` say where row i stands, where that is known.
     `records` are the bytes before they were parsed, for formats whose rows `linnet filter` writes back unchanged.
     """
 
@@ -318,7 +274,7 @@ class RawBatch:
     malformed: Mapping[int, Malformed] = field(default_factory=dict)
     lines: Sequence[int] | None = None
     files: Sequence[str] | None = None
-    repairs: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    repairs: dict[str, Counter[str]] = field(default_factory=dict)
     records: Any = None
 
 
@@ -339,8 +295,8 @@ class RecordReader:
     """An opened source: its column names, and its batches of rows.
 
     `batches(names)` reads the named columns only, or all of them for None; it can be called once. `how` says how the
-    names came about, `notes` grows while batches are read, `not_text` are columns that hold numbers. `schema`,
-    `page_codec` and `total_rows` are known where the format states them. The rest is set when the source is opened.
+    names came about, `notes` grows while batches are read, `not_text` are columns that hold numbers. `schema`
+    and `page_codec` are known where the format states them. The rest is set when the source is opened.
     """
 
     names: list[str]
@@ -350,7 +306,6 @@ class RecordReader:
     not_text: frozenset[str] = frozenset()
     schema: Any = None
     page_codec: str = "zstd"
-    total_rows: int | None = None
     source: str = ""
     encoding: str = "utf-8"
     codec: str | None = None  # of the compressed file
@@ -392,14 +347,10 @@ def join(batches: Sequence[RawBatch], names: Sequence[str]) -> RawBatch:
     """
     first = np.cumsum([0, *(batch.rows for batch in batches)])
     malformed: dict[int, Malformed] = {}
-    repairs: dict[str, dict[str, np.ndarray]] = {}
     for at, batch in zip(first.tolist(), batches, strict=False):
         malformed.update({at + row: bad for row, bad in batch.malformed.items()})
-        for name in names:
-            for kind, rows in batch.repairs.get(name, {}).items():
-                before = repairs.setdefault(name, {}).get(kind, np.zeros(0, dtype=np.int64))
-                repairs[name][kind] = np.concatenate([before, rows + at])
     columns = {name: _concat([batch.columns[name] for batch in batches]) for name in names}
+    repairs = {name: sum((batch.repairs.get(name, Counter()) for batch in batches), Counter()) for name in names}
     files = [name for batch in batches for name in batch.files or ()]
     known = [batch.lines for batch in batches if batch.lines is not None]
     lines = list(chain.from_iterable(known)) if known and len(known) == len(batches) else None

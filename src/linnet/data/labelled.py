@@ -190,7 +190,7 @@ class LabelledFiles:
             found = [
                 self._numbers(b) for path in self.shards if str(path) not in self.damaged for b in self.shard(path)
             ]
-            self.bins = LabelBins.quantiles(np.concatenate(found), parts, self.label or "label").to_text()
+            self.bins = LabelBins.quantiles(np.concatenate(found), parts, self.label or "label").text
 
     def _numbers(self, batch: Labelled) -> npt.NDArray[np.float64]:
         return finite_numbers(batch.label.to_pylist(), -np.inf, f"{self.name}: labels in bins must be numbers")

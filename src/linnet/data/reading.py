@@ -98,7 +98,7 @@ def read(
         if not decided:
             columns = {column: rows.columns[column] for column in free}
             choice = by_content(columns, choice, labelled=labelled, source=reader.source, not_text=reader.not_text)
-    found = finish(rows, choice, reader, labelled, more, multilabel)
+    found = _dataset(rows, choice, reader, labelled, more, multilabel)
     return _with_distributions(found, columns_of) if columns_of else found
 
 
@@ -145,7 +145,7 @@ def of_columns(columns: Mapping[str, str]) -> str:
 
 @contextlib.contextmanager
 def open_reader(source: Any, format: str | None, options: ReadOptions) -> Iterator[RecordReader]:
-    """Open a path, standard input ("-"), a data set by name ("hub:NAME") or a Python object."""
+    """Open a path, standard input ("-"), a data set by name ("hub:NAME"), a reader or a Python object."""
     if isinstance(source, str) and source.startswith("hub:"):
         from linnet.datasets.named import part_path
 
@@ -153,26 +153,22 @@ def open_reader(source: Any, format: str | None, options: ReadOptions) -> Iterat
     if isinstance(source, str | os.PathLike):
         with open_file(source if source == "-" else Path(source), format, options) as reader:
             yield reader
+    elif isinstance(source, RecordReader):
+        yield source
     else:
         from linnet.data.readers.arrow import open_object
 
         yield open_object(source, options)
 
 
-def finish(
-    batch: RawBatch,
-    choice: ColumnChoice,
-    reader: RecordReader,
-    labelled: bool | None = None,
-    also: Sequence[str] = (),
-    multilabel: str | bool | None = None,
-) -> Dataset:
+def _dataset(
+    batch: RawBatch, choice: ColumnChoice, reader: RecordReader, labelled: bool | None, also: Sequence[str],
+    multilabel: str | bool | None,
+) -> Dataset:  # fmt: skip
     """Set the unusable rows of a decoded batch aside and make the rest a Dataset."""
     from linnet.data.dataset import Dataset
 
-    text_column, label_column, source = choice.text, choice.label, reader.source
-    if text_column is None:
-        raise DataError("no text column; name it: --text COL (text=... in Python)")
+    text_column, label_column, source = choice.text or "", choice.label, reader.source
     names = [name for name in (text_column, label_column) if name is not None]
     notes = list(reader.notes)
     text, label, empty, bad = _sorted_out(batch, text_column, label_column, labelled is not False)
@@ -188,17 +184,15 @@ def finish(
         keep = arrays.booleans(~bad)
         text, label = text.filter(keep), None if label is None else label.filter(keep)
         more = {name: column.filter(keep) for name, column in more.items()}
-    elif not batch.rows:
-        raise DataError(f"{source}: there are no rows")
-    repairs = arrays.repair_counts(batch, names)
-    encoding = "windows-1252" if "windows_1252" in repairs else reader.encoding
+    odd = any("windows_1252" in batch.repairs.get(name, ()) for name in names)
+    encoding = "windows-1252" if odd else reader.encoding
     decoded_as = [] if encoding in ("utf-8", "windows-1252") else [f"decoded as {encoding.upper()}"]
     how = "; ".join(part for part in (reader.how, choice.how) if part)
     separator = multilabel if isinstance(multilabel, str) else None
     if multilabel is None and "lists" in batch.repairs.get(label_column or "", {}):
         separator = "|"
     return Dataset(
-        text, label, source, text_column, label_column, how, unusable, (*decoded_as, *arrays.repair_notes(repairs), *notes),
+        text, label, source, text_column, label_column, how, unusable, (*decoded_as, *arrays.repair_notes(batch, names), *notes),
         encoding, more, None if label is None else separator,
     )  # fmt: skip
 
@@ -224,27 +218,19 @@ def account(
     first_row: int = 1,
 ) -> Unusable:
     """The rows `bad` of a batch, each with its reason and with what is known of it."""
-    if not len(bad):
-        return Unusable()
-    broken = np.array(sorted(batch.malformed), dtype=np.int64)
-    whole = np.setdiff1d(bad, broken, assume_unique=True)
-    counts = Counter(batch.malformed[row].reason for row in np.intersect1d(bad, broken).tolist())
-    n_empty = int(np.count_nonzero(empty[whole]))
-    counts.update({"empty text": n_empty, "no label": len(whole) - n_empty})
+
+    def reason(row: int) -> str:
+        wrong = batch.malformed.get(row)
+        return wrong.reason if wrong else "empty text" if empty[row] else "no label"
+
     rows = []
     for row in bad[:MAX_KEPT].tolist():
-        wrong = batch.malformed.get(row)
-        rows.append(
-            UnusableRow(
-                row=first_row + row,
-                reason=wrong.reason if wrong else "empty text" if empty[row] else "no label",
-                text=wrong.raw if wrong else text[row].as_py() or "",
-                label="" if label is None else label[row].as_py() or "",
-                line=None if batch.lines is None else int(batch.lines[row]),
-                detail=wrong.detail if wrong else batch.files[row] if batch.files else "",
-            )
-        )
-    return Unusable({reason: count for reason, count in counts.items() if count}, tuple(rows))
+        wrong, line = batch.malformed.get(row), None if batch.lines is None else int(batch.lines[row])
+        known = "" if label is None else label[row].as_py() or ""
+        detail = wrong.detail if wrong else batch.files[row] if batch.files else ""
+        raw = wrong.raw if wrong else text[row].as_py() or ""
+        rows.append(UnusableRow(first_row + row, reason(row), raw, known, line, detail))
+    return Unusable(dict(Counter(map(reason, bad.tolist()))), tuple(rows))
 
 
 _BATCH_BYTES = 8 << 20
@@ -319,25 +305,19 @@ def stream(
     names = reader.names if isinstance(keep, bool) else [given(name, reader.names, reader.source) for name in keep]
     if reader.encoding != "utf-8":
         reader.notes.append(f"decoded as {reader.encoding.upper()}")
-    return _batches(rows, batch_rows, None if keep is False else names)
+    return (batch for part in rows for batch in _cut(part, batch_rows, None if keep is False else names))
 
 
-def _batches(rows: Iterator[RowBatch], batch_rows: int, keep: Sequence[str] | None) -> Iterator[Batch]:
-    for row_batch in rows:
-        table = None if keep is None else row_batch.table_of(keep)
-        for batch in _cut(row_batch, batch_rows):
-            notes, row_batch.reader.notes[:] = tuple(row_batch.reader.notes), []
-            kept = None if table is None else table.slice(batch.first_row - row_batch.first_row, len(batch))
-            yield batch if kept is None and not notes else replace(batch, notes=(*notes, *batch.notes), kept=kept)
-
-
-def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
-    """Cut a batch of rows to at most so many rows and 8 MB of text."""
-    choice, more, first = rows.choice, rows.also, rows.first_row
+def _cut(rows: RowBatch, batch_rows: int, keep: Sequence[str] | None) -> Iterator[Batch]:
+    """Cut a batch of rows to at most so many rows and 8 MB of text; notes come with the first part."""
+    choice, more, first, notes = rows.choice, rows.also, rows.first_row, rows.reader.notes
+    table = None if keep is None else rows.table_of(keep)
     names = [column for column in (choice.text, choice.label) if column is not None]
     raw = arrays.decoded(rows.raw, list(dict.fromkeys([*names, *more])))
     text, label, empty, broken = _sorted_out(raw, names[0], choice.label, rows.labelled)
     bad = np.flatnonzero(broken)
+    notes += arrays.repair_notes(raw, names)
+    multilabel = choice.label is not None and "lists" in raw.repairs.get(choice.label, {})
     columns = [arrays.filled(text), *([] if label is None else [label]), *(raw.columns[column] for column in more)]
     start = 0
     for part in pa.table(columns, names=[str(k) for k in range(len(columns))]).to_batches(max_chunksize=batch_rows):
@@ -345,11 +325,11 @@ def _cut(rows: RowBatch, batch_rows: int) -> Iterator[Batch]:
             stop = start + piece.num_rows
             mine = bad[np.searchsorted(bad, start) : np.searchsorted(bad, stop)]
             unusable = account(raw, mine, empty, text, label, first) if len(mine) else Unusable()
-            notes = tuple(arrays.repair_notes(arrays.repair_counts(raw, names, start, stop)))
             labels = None if label is None else piece.column(1)
             also = {column: piece.column(len(columns) - len(more) + k) for k, column in enumerate(more)}
-            multilabel = choice.label is not None and "lists" in raw.repairs.get(choice.label, {})
-            yield Batch(piece.column(0), labels, first + start, unusable, notes, rows.how, also, multilabel=multilabel)
+            kept = None if table is None else table.slice(start, piece.num_rows)
+            said, notes[:] = tuple(notes), []
+            yield Batch(piece.column(0), labels, first + start, unusable, said, rows.how, also, kept, multilabel)
             start = stop
 
 

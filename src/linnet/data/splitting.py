@@ -24,9 +24,10 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ import numpy as np
 from linnet import arithmetic
 from linnet.errors import DataError
 from linnet.files import digest, lock_file, write_atomic
-from linnet.values import to_plain
+from linnet.values import is_number, to_plain
 
 
 def split_indices(
@@ -243,40 +244,23 @@ def moments(values: Sequence[Any], column: str = "time") -> np.ndarray:
     >>> moments(["2", "10"]).tolist()
     [2.0, 10.0]
     """
-    known: dict[str, float] = {}
-    kind = ""
-    out = np.empty(len(values))
-    for row, value in enumerate(values):
-        text = "" if value is None else str(value).strip()
-        where = f"column '{column}', row {row + 1:,}: "
-        if not text:
-            raise DataError(f"{where}there is no time; leave such rows out first")
-        kind = kind or next((kind for kind in _TIMES if math.isfinite(_time(kind, text))), "")
-        if not kind:
+    texts = ["" if value is None else str(value).strip() for value in values]
+    kind = "number" if is_number(next(filter(None, texts), "")) else "date"
+    read, out = cache(float if kind == "number" else _seconds), np.full(len(texts), math.nan)
+    for row, text in enumerate(texts):
+        with contextlib.suppress(ValueError):
+            out[row] = read(text)
+        if not math.isfinite(out[row]):
             raise DataError(
-                f"{where}'{text:.40}' is neither a number nor a date; write dates as 2024-05-01 or 2024-05-01T12:30:00"
+                f"column '{column}', row {row + 1:,}: '{text:.40}' is no {kind}, and all rows must have one kind of time; write "
+                "dates as 2024-05-01 or 2024-05-01T12:30:00, and leave rows without a time out first"
             )
-        if text not in known:
-            known[text] = _time(kind, text)
-            if not math.isfinite(known[text]):
-                raise DataError(f"{where}'{text:.40}' is no {kind}, as the rows before are")
-        out[row] = known[text]
     return out
 
 
-_TIMES: dict[str, Callable[[str], Any]] = {
-    "number": float, "date": datetime.fromisoformat, "mail date": _mail_date,
-}  # fmt: skip
-
-
-def _time(kind: str, text: str) -> float:
-    try:
-        found = _TIMES[kind](text)
-        if isinstance(found, datetime):
-            found = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
-        return float(found)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return math.nan
+def _seconds(text: str) -> float:
+    found = moment(text)
+    return math.nan if found is None else (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 VERSION = 1

@@ -15,7 +15,6 @@ dire neg 2.0
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
@@ -24,7 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from linnet.data.arrays import decoded
+from linnet.data.formats import open_file
+from linnet.data.input_file import ReadOptions, join
 from linnet.errors import DataError, check_choice
+from linnet.files import read_text
 from linnet.values import is_number
 
 COLUMNS = {
@@ -33,8 +36,7 @@ COLUMNS = {
     "valence": ("valence", "polarity", "score"),
     "weight": ("weight",),
 }
-TABLES = {".csv": None, ".tsv": "\t", ".tab": "\t"}
-ROWS = (".jsonl", ".ndjson")
+TABLES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson")
 FORMS = (
     '{label: [words]}, {label: {word: weight}}, {label: "file"}, {word: valence}, or the path of a table with the '
     "columns word,label or word,valence"
@@ -124,11 +126,15 @@ def _from_path(path: Path, named: dict[str, str]) -> Iterator[WordEntry]:
         return
     suffix = path.suffix.lower()
     if suffix == ".json":
-        lists = _json(_content(path), path)
+        content = read_text(path, "the word lists")
+        try:
+            lists = json.loads(content)
+        except (ValueError, RecursionError) as error:  # a number of very many digits, brackets in brackets
+            raise DataError(f"{path}: this is not JSON ({error}); mend it") from None
         if not isinstance(lists, dict):
             raise DataError(f"{path}: a .json file must hold one object, {{label: words}} or {{word: valence}}")
         yield from _from_mapping(lists, f"{path}: ", named)
-    elif suffix in TABLES or suffix in ROWS:
+    elif suffix in TABLES:
         yield from _from_table(path, None, named)
     else:
         raise DataError(
@@ -139,61 +145,55 @@ def _from_path(path: Path, named: dict[str, str]) -> Iterator[WordEntry]:
 
 def _from_list_file(path: Path, label: Any, named: dict[str, str]) -> Iterator[WordEntry]:
     """One list: a line an entry, or a table with a word column."""
-    if path.suffix.lower() in (*TABLES, *ROWS):
+    if path.suffix.lower() in TABLES:
         yield from _from_table(path, label, named)
         return
-    for number, line in enumerate(_content(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path, "the word list").splitlines(), 1):
         if line.strip() and not line.startswith("# ") and line.strip() != "#":
             yield _entry(line, label, 1.0, f"{path}, line {number}")
 
 
-def _content(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(f"{path}: there is no such file; to give words instead of a file, put them in a list") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: byte {error.start + 1} is not UTF-8; save the file as UTF-8") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-
-
 def _from_table(path: Path, label: Any, named: dict[str, str]) -> Iterator[WordEntry]:
     """Rows of a table; label is that of all rows where the file itself stands for one."""
-    rows = list(_json_rows(path) if path.suffix.lower() in ROWS else _csv_rows(path))
-    if not rows:
+    with open_file(path, None, ReadOptions(named.get("word", "word"))) as reader:
+        rows = join([decoded(batch, reader.names) for batch in reader.batches(None)], reader.names)
+    wrong = [f"row {k + 1}: {bad.reason} ({bad.detail})" for k, bad in rows.malformed.items()] + reader.notes
+    if wrong:
+        raise DataError(f"{path}, {wrong[0]}")
+    if not rows.rows:
         return
-    found = _columns(path, rows[0][1], named)
+    found = _columns(path, reader.names, named)
+    cells = {name: [(cell or "").strip() for cell in column.to_pylist()] for name, column in rows.columns.items()}
     if label is None:
-        _one_of_both(path, found, rows)
+        _one_of_both(path, found, cells)
     amount = next((found[role] for role in ("valence", "weight") if role in found), None)
-    for where, row in rows:
-        word, kind = row.get(found["word"]), label
+    for k, word in enumerate(cells[found["word"]]):
+        where, kind = f"{path}, row {k + 1}", label
         if label is None and "label" in found:
-            kind = row.get(found["label"])
-            if kind is None or kind == "":
+            kind = cells[found["label"]][k]
+            if not kind:
                 raise DataError(f"{where}: there is no label in the column '{found['label']}'; write one")
-        yield _entry("" if word is None else word, kind, 1.0 if amount is None else row.get(amount), where)
+        yield _entry(word, kind, 1.0 if amount is None else cells[amount][k], where)
 
 
-def _columns(path: Path, row: Mapping[str, Any], named: dict[str, str]) -> dict[str, str]:
+def _columns(path: Path, names: list[str], named: dict[str, str]) -> dict[str, str]:
     """Say which column is the word, the label, the valence, the weight: as named, else by name."""
-    has = f"it has {', '.join(map(repr, row))}"
+    has = f"it has {', '.join(map(repr, names))}"
     for role, column in named.items():
-        if column not in row:
+        if column not in names:
             raise DataError(f"{path}: there is no column '{column}' for the {role}; {has}")
     found = dict(named)
-    for column in row:
+    for column in names:
         if column not in named.values():
-            for role, names in COLUMNS.items():
-                if column.strip().lower() in names:
+            for role, known in COLUMNS.items():
+                if column.lower() in known:
                     found.setdefault(role, column)
     if "word" not in found:
         raise DataError(f"{path}: there is no column of words; {has}; call it 'word', in the first line")
     return found
 
 
-def _one_of_both(path: Path, found: dict[str, str], rows: list[tuple[str, dict[str, Any]]]) -> None:
+def _one_of_both(path: Path, found: dict[str, str], cells: dict[str, list[str]]) -> None:
     """Leave either a label or a valence; a column of labels that are numbers, some below zero, is a valence."""
     if "label" in found and "valence" in found:
         raise DataError(
@@ -201,49 +201,9 @@ def _one_of_both(path: Path, found: dict[str, str], rows: list[tuple[str, dict[s
             "if it is one, or leave one out"
         )
     if "label" not in found and "valence" not in found:
-        has = f"it has {', '.join(map(repr, rows[0][1]))}"
+        has = f"it has {', '.join(map(repr, cells))}"
         raise DataError(f"{path}: no column says the label; {has}; call it 'label' (a name) or 'valence' (a number)")
     if "label" in found:
-        values = [row.get(found["label"]) for _, row in rows]
-        if all(map(is_number, values)) and any(float(str(v)) < 0 for v in values):
+        values = cells[found["label"]]
+        if all(map(is_number, values)) and any(float(v) < 0 for v in values):
             found["valence"] = found.pop("label")
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    content = _content(path)
-    head = content.partition("\n")[0]
-    delimiter = TABLES.get(path.suffix.lower()) or max(",\t;|", key=head.count)
-    rows = csv.reader(content.splitlines(keepends=True), delimiter=delimiter, strict=True)
-    try:
-        names = next(rows, [])
-        before = rows.line_num
-        for row in rows:
-            where, before = f"{path}, line {before + 1}", rows.line_num
-            if not any(field.strip() for field in row):
-                continue
-            if len(row) != len(names):
-                raise DataError(f"{where}: {len(row)} fields, but the first line names {len(names)}; mend the line")
-            yield where, dict(zip(names, (field.strip() for field in row), strict=True))
-    except csv.Error as error:
-        raise DataError(f"{path}, line {rows.line_num}: {error}; mend the quotes there") from None
-
-
-def _json(text: str, path: Path, line: int = 1) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        where = f"{path}, line {line + error.lineno - 1}"
-        raise DataError(f"{where}: this is not JSON ({error.msg}); mend it there") from None
-    except (ValueError, RecursionError):  # a number of very many digits, brackets in brackets
-        raise DataError(f"{path}, line {line}: this is no word list: a number too long, or too many brackets") from None
-
-
-def _json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(_content(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        row = _json(line, path, number)
-        if not isinstance(row, dict):
-            raise DataError(f'{where}: each line must be an object such as {{"word": "good", "label": "pos"}}')
-        yield where, row

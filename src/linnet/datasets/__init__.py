@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.data import Dataset, read
-from linnet.datasets.named import CATALOGUE, read_named, resolve, split_name
+from linnet.datasets.named import CATALOGUE, ORDER, read_named, resolve, split_name
 from linnet.errors import DataError, check_choice
 
 __all__ = ["CATALOGUE", "NAMES", "DatasetParts", "lexicon", "load", "mnist", "whole"]
@@ -59,7 +59,7 @@ def load(name: str) -> DatasetParts:
     if name == "mnist":
         raise DataError("MNIST has pictures, not texts: linnet.datasets.mnist() gives them as rows of numbers")
     if name in NAMES:
-        return DatasetParts(*_built_in(name)) if name == "reviews" else DatasetParts(whole(name))
+        return DatasetParts(*map(_reviews, ORDER)) if name == "reviews" else DatasetParts(whole(name))
     base, config, _ = split_name(name)
     parts = resolve(base, config).files
     found = {part: read_named(f"hub:{name.removeprefix('hub:')}:{part}", labelled=True) for part in parts}
@@ -96,15 +96,12 @@ def mnist() -> tuple[Pictures, Pictures]:
     return part("train"), part("t10k")
 
 
-def _built_in(name: str) -> tuple[Dataset, Dataset, Dataset]:
-    content = (files(__name__) / f"{name}.csv").read_text(encoding="utf-8")
+def _reviews(*parts: str) -> Dataset:
+    """Return some parts of the built-in reviews behind one another."""
+    content = (files(__name__) / "reviews.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(content, newline="")))
-
-    def part(split: str) -> Dataset:
-        mine = [r for r in rows if r["split"] == split]
-        return Dataset.from_lists([r["text"] for r in mine], [r["label"] for r in mine])
-
-    return part("train"), part("dev"), part("test")
+    mine = [row for part in parts for row in rows if row["split"] == part]
+    return Dataset.from_lists([row["text"] for row in mine], [row["label"] for row in mine])
 
 
 def whole(name: str) -> Dataset:
@@ -117,7 +114,4 @@ def whole(name: str) -> Dataset:
     if name == "tickets":  # as a user's own file would be read; those without a queue are left out
         with as_file(files(__name__) / "tickets.csv") as path:
             return replace(read(path, label="queue", labelled=True), source="built-in tickets")
-    parts = _built_in(name)
-    texts = [text for part in parts for text in part.text.to_pylist()]
-    labels = [label for part in parts for label in part.label_list()]
-    return replace(Dataset.from_lists(texts, labels), source=f"built-in {name}")
+    return replace(_reviews(*ORDER), source=f"built-in {name}")

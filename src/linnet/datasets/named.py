@@ -16,7 +16,7 @@ A local mirror: a folder a data set, with files train, dev, test or all; LINNET_
 Any format that linnet reads will do. A file such as ``train_subset.csv`` is taken for train, and a note says that it is not
 all of it. Where the folder has a file SHA256SUMS (as sha256sum writes it), files are checked against it.
 
-The local cache of data sets from the hub: one Parquet file a part and a manifest with checksums, written at the end.
+The local cache of data sets from the hub is a mirror, too: one Parquet file a part, SHA256SUMS, and LICENSE with licence and origin.
 
 It is in LINNET_CACHE, else in XDG_CACHE_HOME/linnet, else in ~/.cache/linnet.
 """
@@ -29,7 +29,7 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -39,10 +39,7 @@ import pyarrow as pa
 
 from linnet.data import Dataset, read
 from linnet.errors import DataError, nearest, require
-from linnet.files import OutputError, digest, split_ending, temporary_folder
-
-MANIFEST = "manifest.json"
-VERSION = 1
+from linnet.files import digest, split_ending, temporary_folder
 
 
 def home() -> Path:
@@ -54,52 +51,19 @@ def home() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "linnet" / "datasets"
 
 
-def cached(key: str) -> DatasetFiles | None:
-    """Return what the cache has under a key, its checksums compared; None where it has nothing."""
-    place = home() / key
-    if not (place / MANIFEST).is_file():
-        return None
-    try:
-        found: dict[str, Any] = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
-        if found["linnet_data"] != VERSION:
-            return None
-        files = {part: place / str(one["file"]) for part, one in found["parts"].items()}
-        for part, path in files.items():
-            if digest(path) != found["parts"][part]["sha256"]:
-                raise DataError(
-                    f"{path} is not what was fetched: its checksum differs; remove {place} to fetch it again"
-                )
-        note = f"from the hub: {found['repo']} at {str(found['revision'])[:10]}"
-        return DatasetFiles(files, str(found["licence"]), (note,))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{place / MANIFEST} cannot be read ({error}); remove {place} to fetch it again") from error
-
-
-def store(key: str, fill: Callable[[Path], tuple[dict[str, Path], dict[str, Any]]]) -> DatasetFiles:
-    """Let fill write the files of the parts into a folder and say what they are, then put it in place at once."""
-    place, stack = home() / key, contextlib.ExitStack()
+@contextlib.contextmanager
+def filling(place: Path) -> Iterator[Path]:
+    """Make a folder to write to, which is put in its place at once, at the end."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        waiting = stack.enter_context(temporary_folder(place.parent))
-    except (OSError, OutputError) as error:
-        reason = getattr(error.__cause__ or error, "strerror", error)
-        raise DataError(f"cannot write to the cache {home()}: {reason}; set LINNET_CACHE") from None
-    with stack:
+    except OSError as error:
+        raise DataError(f"cannot write to the cache {home()}: {error.strerror or error}; set LINNET_CACHE") from None
+    with temporary_folder(place.parent) as waiting:
         staging = waiting / "data"
         staging.mkdir()
-        files, about = fill(staging)
-        parts = {part: {"file": path.name, "sha256": digest(path)} for part, path in files.items()}
-        content = {"linnet_data": VERSION, **about, "parts": parts}
-        (staging / MANIFEST).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        if place.exists():
-            shutil.rmtree(place)
+        yield staging
+        shutil.rmtree(place, ignore_errors=True)
         staging.replace(place)
-    found = cached(key)
-    if found is None:
-        raise DataError(f"the cache {place} was changed by another program; try again")
-    return found
 
 
 PARTS = {"train": "train", "dev": "dev", "validation": "dev", "valid": "dev", "test": "test", "all": "train"}
@@ -122,9 +86,11 @@ def part_of(name: str) -> tuple[str, bool] | None:
 def find(folder: str) -> DatasetFiles | None:
     """Return the files of a data set under LINNET_DATA; None without the variable or the folder."""
     root = os.environ.get("LINNET_DATA")
-    if not root:
-        return None
-    place = Path(root) / folder
+    return mirrored(Path(root) / folder) if root else None
+
+
+def mirrored(place: Path) -> DatasetFiles | None:
+    """Return the files of a data set in a folder; None without the folder."""
     if not place.is_dir():
         return None
     files: dict[str, Path] = {}
@@ -141,10 +107,12 @@ def find(folder: str) -> DatasetFiles | None:
     if not files:
         raise DataError(f"{place} holds no file train, dev, test or all ({', '.join(ENDINGS)})")
     _check(place, files)
-    if folder.endswith("_subset"):
-        notes.append(f"{folder} is a part of the data set only: never report it as the full one")
-    said = sorted(p for p in place.iterdir() if p.stem.upper() in ("LICENSE", "LICENCE"))
-    return DatasetFiles(files, f"see {said[0]}" if said else None, tuple(notes))
+    if place.name.endswith("_subset"):
+        notes.append(f"{place.name} is a part of the data set only: never report it as the full one")
+    said = [p for p in sorted(place.iterdir()) if p.stem.upper() in ("LICENSE", "LICENCE")]
+    lines = said[0].read_text(encoding="utf-8", errors="replace").splitlines() if said else []
+    licence = lines[0] if len(lines) == 1 else f"see {said[0]}" if said else None
+    return DatasetFiles(files, licence, (*notes, f"from {place}"))
 
 
 def _check(place: Path, files: dict[str, Path]) -> None:
@@ -155,7 +123,7 @@ def _check(place: Path, files: dict[str, Path]) -> None:
     expected = {name.strip().lstrip("*"): value.lower() for value, name in lines}
     for path in files.values():
         if path.name in expected and digest(path) != expected[path.name]:
-            raise DataError(f"{path} is not what {sums} says: its checksum differs; fetch it again")
+            raise DataError(f"{path} is not what {sums} says: its checksum differs; remove {place} and fetch it again")
 
 
 @dataclass(frozen=True)
@@ -220,19 +188,19 @@ def resolve(name: str, config: str | None = None) -> DatasetFiles:
     entry = CATALOGUE.get(name) or _foreign(name)
     local = find(entry.folder) if "/" not in entry.folder else None
     if local is not None:
-        licence = local.licence or entry.licence or "not stated in the mirror; ask its makers"
-        place = next(iter(local.files.values())).parent
-        return DatasetFiles(local.files, licence, (*local.notes, f"from the mirror {place}"))
+        return local if local.licence else replace(local, licence=entry.licence or "not stated; ask its makers")
     if entry.repo is None:
         raise DataError(
             f"{name} is not on the hub; put its files under LINNET_DATA/{entry.folder} (see docs/datasets.md)"
         )
     config = config or entry.config
-    key = entry.repo.replace("/", "--") + (f"@{config}" if config else "")
-    found = cached(key)
-    if found is None:
+    place = home() / (entry.repo.replace("/", "--") + (f"@{config}" if config else ""))
+    if not place.is_dir():
         text, label = (entry.text, entry.label) if name in CATALOGUE else (None, None)
-        found = store(key, lambda folder: fetch(str(entry.repo), config, text, label, folder))
+        with filling(place) as folder:
+            fetch(entry.repo, config, text, label, folder)
+    found = mirrored(place)
+    assert found is not None  # noqa: S101 - it was filled
     return found
 
 
@@ -264,7 +232,7 @@ def read_named(source: str, **settings: Any) -> Dataset:
     name, _, part = split_name(source)
     path, found = part_files(source)
     data = read(path, **settings)
-    notes = (f"licence: {found.licence}", *found.notes)
+    notes = (f"licence: {found.licence or 'not stated'}", *found.notes)
     return replace(data, source=f"{PREFIX}{name}:{part}", notes=(*data.notes, *notes))
 
 
@@ -289,10 +257,8 @@ BRANCH = "refs/convert/parquet"
 _FILE = re.compile(r"(?P<config>.+)/(?P<split>[^/]+)/\d+\.parquet$")
 
 
-def fetch(
-    repo: str, config: str | None, text: Sequence[str] | None, label: str | None, folder: Path
-) -> tuple[dict[str, Path], dict[str, Any]]:
-    """Write the parts of a data set to a folder; returns the files and what they are: repo, revision, config, licence.
+def fetch(repo: str, config: str | None, text: Sequence[str] | None, label: str | None, folder: Path) -> None:
+    """Write the parts of a data set to a folder, with their checksums, the licence and the origin.
 
     text and label name columns that become ``text`` and ``label``; without, all columns are kept as they are.
     """
@@ -305,19 +271,22 @@ def fetch(
     try:
         info = api.dataset_info(repo, timeout=30)
         entries = list(api.list_repo_tree(repo, recursive=True, revision=BRANCH, repo_type="dataset"))
-        chosen, splits = _splits(repo, config, entries)
-        files = {
-            part: _part(api, repo, mine, folder, part, text, label) for part, mine in splits.items()
-        }  # fmt: skip
+        splits = _splits(repo, config, entries)
+        files = [_part(api, repo, mine, folder, part, text, label) for part, mine in splits.items()]
     except Exception as error:
         if isinstance(error, DataError) or not _of_the_net(error):
             raise
-        raise DataError(_said(repo, error)) from error
+        raise DataError(
+            f"the hub did not give {repo} ({type(error).__name__}): write hub:owner/name of a public data set, or a name of "
+            "linnet.datasets.CATALOGUE, or put files train and test under LINNET_DATA (see docs/datasets.md)"
+        ) from error
     finally:
         shutil.rmtree(folder / "raw", ignore_errors=True)
         if not quiet:
             enable_progress_bars()
-    return files, {"repo": repo, "config": chosen, "revision": str(info.sha or "?"), "licence": _licence(info)}
+    (folder / "SHA256SUMS").write_text("".join(f"{digest(path)}  {path.name}\n" for path in files), "utf-8")
+    origin = f"{_licence(info)} (hub: {repo} at {str(info.sha or '?')[:10]})"
+    (folder / "LICENSE").write_text(f"{origin}\n", "utf-8")
 
 
 def fetch_vectors(name: str) -> Path:
@@ -341,22 +310,6 @@ def _of_the_net(error: Exception) -> bool:
     return isinstance(error, OSError) or type(error).__module__.split(".")[0] in NET
 
 
-def _said(repo: str, error: Exception) -> str:
-    """Return one line: what went wrong, and what to do."""
-    kind = type(error).__name__
-    offline = (
-        f"cannot reach the hub for {repo} ({kind}); connect and try again, or put files train and test "
-        "under LINNET_DATA (see docs/datasets.md)"
-    )
-    if kind in ("RepositoryNotFoundError", "HfUriError", "HFValidationError"):
-        return f"the hub has no public data set {repo}; write hub:owner/name, or a name of linnet.datasets.CATALOGUE"
-    if kind in ("GatedRepoError", "DisabledRepoError"):
-        return f"the hub gives {repo} only to those who agreed to its terms; fetch it there and read it as a file"
-    if kind in ("RevisionNotFoundError", "EntryNotFoundError", "RemoteEntryNotFoundError"):
-        return f"the hub has no Parquet version of {repo}; fetch it there and read it as a file"
-    return offline
-
-
 def _licence(info: Any) -> str:
     given = getattr(info.card_data, "license", None) if info.card_data else None
     tags = [tag.removeprefix("license:") for tag in info.tags or [] if tag.startswith("license:")]
@@ -364,8 +317,8 @@ def _licence(info: Any) -> str:
     return ", ".join(map(str, found)) if isinstance(found, list) and found else str(found or "not stated")
 
 
-def _splits(repo: str, config: str | None, entries: list[Any]) -> tuple[str, dict[str, list[Any]]]:
-    """Return the table that is meant and its files by part."""
+def _splits(repo: str, config: str | None, entries: list[Any]) -> dict[str, list[Any]]:
+    """Return the files of the table that is meant by part."""
     tables: dict[str, dict[str, list[Any]]] = {}
     for entry in sorted(entries, key=lambda e: str(e.path)):
         match = _FILE.match(entry.path)
@@ -387,7 +340,7 @@ def _splits(repo: str, config: str | None, entries: list[Any]) -> tuple[str, dic
             found[part] = mine
     if not found:
         raise DataError(f"{repo} has no part train, validation or test, but {', '.join(sorted(tables[chosen]))}")
-    return chosen, found
+    return found
 
 
 def _part(

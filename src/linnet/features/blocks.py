@@ -1,7 +1,7 @@
 """Feature blocks: what a vectoriser makes of the tokens of a text. A block is a value; blocks add up with ``+``.
 
->>> parse("words:1-2+chars:2-5")
-(Words(1, 2), Chars(2, 5))
+>>> parse("words:1-2+chars:2-5") == (Words(1, 2), Chars(2, 5))
+True
 >>> describe(Words(1, 3) + Chars(2, 6, weight=0.7))
 'words:1-3+chars:2-6*0.7'
 
@@ -76,8 +76,6 @@ class FeatureBlock:
     """What counted and computed blocks share: a name, a weight beside the other blocks, how they are written, and ``+``."""
 
     name: ClassVar[str]
-    example: ClassVar[str]
-    first: ClassVar[tuple[str, ...]] = ()  # settings that are shown without their names
     weight: float
 
     @property
@@ -123,12 +121,10 @@ class FeatureBlock:
     def __str__(self) -> str:
         return ":".join([self.name, *self.written()]) + (f"*{self.weight:g}" if self.weight != 1 else "")
 
-    def __repr__(self) -> str:
-        given = {f.name: getattr(self, f.name) for f in fields(cast(Any, self)) if f.repr}
-        usual = {f.name: f.default for f in fields(cast(Any, self))}
-        first = [repr(given.pop(name)) for name in self.first]
-        changed = [f"{name}={value!r}" for name, value in given.items() if value != usual[name]]
-        return f"{type(self).__name__}({', '.join(first + changed)})"
+    def _cutting(self) -> list[str]:
+        """Return the tokens and the case where they are not the usual ones."""
+        own = [(f, getattr(self, f.name)) for f in fields(cast(Any, self)) if f.name in ("tokens", "case")]
+        return [value for f, value in own if value != f.default]
 
     def __add__(self, other: object) -> tuple[Block | Computed, ...]:
         return as_blocks((self, *as_blocks(other)))
@@ -265,12 +261,11 @@ def add_scores(out: Floats, values: Values, weights: Floats32) -> Floats:
     return out
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Lengths(Computed):
     """Words, mean length of a word, capitals, words in capitals, digits, exclamation and question marks, commas, signs."""
 
     name: ClassVar[str] = "lengths"
-    example: ClassVar[str] = "lengths*0.5: lengths takes a weight only"
     columns: ClassVar[tuple[str, ...]] = (
         "words", "letters a word", "capitals", "words in capitals", "digits", "exclamation marks", "question marks",
         "commas", "other signs",
@@ -303,7 +298,7 @@ class Lengths(Computed):
 LONGEST = 12
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Block(FeatureBlock):
     """n-grams of low to high pieces, over the given tokens, with letters folded as said.
 
@@ -317,8 +312,6 @@ class Block(FeatureBlock):
     weight: float = 1.0
 
     kind: ClassVar[int]
-    example: ClassVar[str] = "words:1-2+chars:2-5"
-    first: ClassVar[tuple[str, ...]] = ("low", "high")
     seed: ClassVar[int]
     density: ClassVar[int] = 1
     """About how many n-grams of one length there are for every word."""
@@ -370,8 +363,7 @@ class Block(FeatureBlock):
 
     def written(self) -> list[str]:
         """Return the n-grams, then the tokens and the case where they are not the usual ones."""
-        own = {f.name: f.default for f in fields(self)}
-        return [self.grams, *(v for k, v in (("tokens", self.tokens), ("case", self.case)) if v != own[k])]
+        return [self.grams, *self._cutting()]
 
     def compiled(self) -> tuple[Any, ...]:
         """Return the block as the kernels read it: kind, tokens, case, low, high, seed, weight."""
@@ -434,7 +426,7 @@ class Affixes(Block):
     kind, name, seed, density = 7, "affixes", 0x7FB5D329728EA185, 2
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Shapes(Block):
     """n-grams of word shapes: X a capital, x another letter, d a digit 0-9, at most four in a row; "Oct" is "Xxx"."""
 
@@ -448,7 +440,7 @@ class Shapes(Block):
             raise LinnetError(f"shapes are made of capitals and small letters; leave out '{self.case}'")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class FastText(Block):
     """All that fastText sees of a line: words, n-grams of low to high characters of <word> and of words, in buckets.
 
@@ -474,7 +466,7 @@ class FastText(Block):
         return self.kind, 6, 0, self.low, self.high, seed, self.weight
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Hashing(Block):
     """The columns of scikit-learn's HashingVectorizer: n-grams of words, or with chars of characters inside words.
 
@@ -535,7 +527,7 @@ def parse(text: str) -> AnyBlocks:
     """Read blocks as written on the command line: ``words:1-2+chars:2-5``, with optional ``:whitespace``, ``:keep``, ``*weight``.
 
     >>> parse("words:1-2:whitespace:keep")
-    (Words(1, 2, tokens='whitespace', case='keep'),)
+    (Words(low=1, high=2, tokens='whitespace', case='keep', weight=1.0),)
     """
     blocks = []
     for item in map(str.strip, text.split("+")):
@@ -546,8 +538,9 @@ def parse(text: str) -> AnyBlocks:
         match = _ITEM.fullmatch(item)
         found = kind.read(match[2] or "", **({"weight": float(match[3])} if match[3] else {})) if match else None
         if found is None:
-            what = "" if name in COMPUTED else "the feature block "
-            raise LinnetError(f"cannot read {what}'{item}'; write for example {kind.example}")
+            from linnet.features.showing import EXAMPLES  # looks up the tree: what each block is
+
+            raise LinnetError(f"cannot read the feature block '{item}'; write for example {EXAMPLES[name][0]}")
         blocks.append(found)
     return as_blocks(blocks)
 
@@ -575,15 +568,11 @@ def as_blocks(value: object) -> AnyBlocks:
 def counted_only(value: object, what: str) -> Blocks:
     """Accept blocks of n-grams only, on behalf of what."""
     blocks, computed = split(as_blocks(value))
-    if computed:
+    others = [*computed, *(b for b in blocks if b.name in DERIVED)]
+    if others:
         raise LinnetError(
-            f"{what} counts n-grams only; leave out '{computed[0]}', or use TextClassifier, which takes both"
+            f"{what} counts n-grams of the text itself; leave out '{others[0]}', or use TextClassifier, which takes it"
         )
-    for block in blocks:
-        if block.name in DERIVED:
-            raise LinnetError(
-                f"{what} counts in the text itself; leave out '{block}', or use TextClassifier, which takes it"
-            )
     return blocks
 
 

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,6 +62,23 @@ class TextBuffer:
                 f"a table, or a Dataset read with also=['{name}']"
             )
         return list(self.also[found].to_pylist())
+
+
+def columns_digest(*parts: Any) -> str:
+    """Return the SHA-256 of the texts and labels of Datasets: of their bytes, then of their lengths.
+
+    >>> from linnet import Dataset
+    >>> one, other = Dataset.from_lists(["x", "y"], ["p", "n"]), Dataset.from_lists(["x", "y"], ["p", "p"])
+    >>> columns_digest(one) == columns_digest(one), columns_digest(one) == columns_digest(other)
+    (True, False)
+    """
+    whole, sizes = hashlib.sha256(), hashlib.sha256()
+    for column in (column for part in parts for column in (part.text, part.label) if column is not None):
+        for piece in text_buffers(column):
+            whole.update(piece.data[piece.offsets[0] : piece.offsets[-1]].tobytes())
+            sizes.update(np.diff(piece.offsets).astype("<i8").tobytes())
+    whole.update(sizes.digest())
+    return whole.hexdigest()
 
 
 def text_buffers(texts: Any, needs: Sequence[str] = (), text: str | None = None) -> list[TextBuffer]:
@@ -193,30 +211,11 @@ def lowered(piece: TextBuffer) -> TextBuffer:
     >>> lowered(text_buffers(["ΟΔΟΣ ABC", "ABC"])[0]).data.tobytes().decode()
     'οδος abcABC'
     """
-    data, offsets = piece.data, piece.offsets
-    at = np.sort(np.concatenate([_find(data, c.encode()) for c in IN_CONTEXT]))
-    at = at[(at >= offsets[0]) & (at < offsets[-1])]
-    if not len(at):
+    whole = piece.data.tobytes()
+    if not any(c.encode() in whole for c in IN_CONTEXT):
         return piece
-    parts, done, grown = [], int(offsets[0]), np.zeros(len(piece), dtype=np.int64)
-    for d in np.unique(np.searchsorted(offsets, at, side="right") - 1).tolist():
-        begin, end = int(offsets[d]), int(offsets[d + 1])
-        low = data[begin:end].tobytes().decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")
-        parts += [data[done:begin].tobytes(), low]
-        done, grown[d] = end, len(low) - (end - begin)
-    parts.append(data[done : offsets[-1]].tobytes())
-    ends = np.cumsum(np.diff(offsets) + grown)
-    whole = np.frombuffer(b"".join(parts), dtype=np.uint8)
-    return TextBuffer(whole, np.concatenate([np.zeros(1, np.int64), ends]), piece.also)
-
-
-def _find(data: Bytes, pair: bytes) -> Ints:
-    """Return where a character of two bytes stands, a megabyte at a time."""
-    found = [np.zeros(0, np.int64)]
-    for k in range(0, len(data), 1 << 20):
-        at = np.flatnonzero(data[k : k + (1 << 20)] == pair[0]) + k
-        found.append(at[data[np.minimum(at + 1, len(data) - 1)] == pair[1]])
-    return np.concatenate(found)
+    texts = [t.lower() if any(c in t for c in IN_CONTEXT) else t for t in map(piece.text, range(len(piece)))]
+    return replace(text_buffers(texts)[0], also=piece.also)
 
 
 def shards(pieces: list[TextBuffer], n: int) -> list[Run]:

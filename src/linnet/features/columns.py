@@ -12,8 +12,8 @@ category get a switch, and the mean and spread of numbers; all of it is kept in 
 >>> fee.columns, fee.values_of(rows[0]).tolist()
 (('fee, number', 'fee, no number'), [[-1.0, 0.0], [1.0, 0.0]])
 >>> day = Column("day").learn(rows, None, {})
->>> day, [name for name, on in zip(day.columns, day.values_of(rows[0])[0]) if on]
-(Column('day', kind='date'), ['day month=5', 'day weekday=Friday'])
+>>> day.kind, [name for name, on in zip(day.columns, day.values_of(rows[0])[0]) if on]
+('date', ['day month=5', 'day weekday=Friday'])
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar
@@ -166,7 +166,7 @@ class Date:
 KINDS: dict[str, type[Category] | type[Date] | type[Number]] = {"number": Number, "date": Date, "category": Category}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Column(Computed):
     """The values of one column of the data; kind is "number", "date" or "category", by default whichever fits."""
 
@@ -176,8 +176,6 @@ class Column(Computed):
     reading: Category | Date | Number | None = field(default=None, repr=False)
 
     name: ClassVar[str] = "column"
-    example: ClassVar[str] = "column:priority or column:price:number"
-    first: ClassVar[tuple[str, ...]] = ("column",)
     indicators: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -222,9 +220,8 @@ class Column(Computed):
 
     def _check_cells(self, cells: Cells, kind: str) -> None:
         """Refuse training rows that are not of the kind that was given; later such cells count as missing."""
-        read = {"number": _number, "date": moment}.get(kind)
-        for row, cell in enumerate(cells if read is not None else ()):
-            if read is not None and cell is not None and read(cell) is None:
+        for row, cell in enumerate(cells):
+            if cell is not None and kind in READ and READ[kind](cell) is None:
                 raise DataError(
                     f"column '{self.column}', training row {row + 1:,}: '{cell:.40}' is no {kind}; mend it, empty the "
                     f"cell, or write column:{self.column}:category"
@@ -269,9 +266,7 @@ class Column(Computed):
 def _kind(cells: Cells) -> str:
     """Say what all cells that are not empty are."""
     there = dict.fromkeys(cell for cell in cells if cell is not None)
-    if all(_number(cell) is not None for cell in there):
-        return "number"
-    return "date" if all(moment(cell) is not None for cell in there) else "category"
+    return next((kind for kind, read in READ.items() if all(read(cell) is not None for cell in there)), "category")
 
 
 def _cells(piece: TextBuffer, column: str) -> list[str | None]:
@@ -286,6 +281,9 @@ def _number(cell: str) -> float | None:
     """
     found = float(cell) if _NUMBER.match(cell) else math.inf
     return found if math.isfinite(found) else None
+
+
+READ: dict[str, Callable[[str], Any]] = {"number": _number, "date": moment}
 
 
 def _centred(x: Floats, mean: float, spread: float) -> Floats:

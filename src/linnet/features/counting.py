@@ -13,6 +13,7 @@ The names of columns: UTF-8 bytes that become strings only when asked for, and t
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -150,12 +151,15 @@ class SparseCounts:
         return out
 
     def keep(self, numbers: Ints32) -> SparseCounts:
-        """Renumber columns, in place, dropping those with a negative number."""
-        indptr = self.indptr
-        left = kernels.prune_columns(self.indices, self.counts, indptr, numbers)
-        counts = self.counts[:left] if len(self.counts) else self.counts
+        """Renumber columns, dropping those with a negative number: in place, or in a copy of arrays that others read, too."""
+        indptr, indices, counts = self.indptr, self.indices, self.counts
+        if not indices.flags.writeable:
+            indptr, indices, counts = indptr.copy(), indices.copy(), counts.copy()
+        left = kernels.prune_columns(indices, counts, indptr, numbers)
         n_columns = int(numbers.max(initial=-1)) + 1
-        return SparseCounts(indptr, self.indices[:left], counts, self.n_blocks, n_columns, self.computed)
+        return SparseCounts(
+            indptr, indices[:left], counts[:left] if len(counts) else counts, self.n_blocks, n_columns, self.computed
+        )
 
     def to_scipy(self, values: Array | None = None) -> Any:
         """Return a scipy CSR matrix with sorted columns; counts (or ones) unless values are given.
@@ -193,6 +197,7 @@ def concatenate(parts: Sequence[SparseCounts], n_blocks: int, n_columns: int) ->
 
 
 LONGEST = 80
+LENGTH = (1 << 29) - 1  # of a place: the bits above hold the flags of a block
 
 
 @dataclass(frozen=True)
@@ -237,35 +242,30 @@ class Names:
     def order(self) -> Ints:
         """Return the order of the columns by group, then by name as Python compares strings.
 
-        The order of code points is that of UTF-8 bytes. Bytes are compared eight at a time, as big-endian numbers;
-        names that are equal so far go to the next round, with their common rank in front of fewer bytes.
+        The order of code points is that of UTF-8 bytes. Bytes are compared eight at a time, as big-endian numbers; names
+        that are equal so far go to the next round. Of names that differ in zero bytes at the end the shorter is first.
         """
-        if not self.data.all():  # a zero byte looks like the end of a name
-            keys = list(zip(self.group.tolist(), self, strict=True))
-            return np.array(sorted(range(len(self)), key=keys.__getitem__), dtype=np.int64)
-        padded = np.concatenate([self.data, np.zeros(8, np.uint8)])
-        words = np.ndarray(len(self.data) + 1, dtype=">u8", buffer=padded, strides=(1,))
-        order = np.argsort(self.group, kind="stable")
-        place, rank, depth = np.arange(len(self)), self.group[order].astype(np.uint64), 0
-        while len(place):
-            width = (64 - int(rank[-1]).bit_length()) // 8  # bytes that fit beside the rank
+        words = np.ndarray(len(self.data) + 1, ">u8", np.append(self.data, np.zeros(8, np.uint8)), strides=(1,))
+        order = np.lexsort((self.length, self.group))
+        place, rank = np.arange(len(self)), self.group[order].astype(np.int64)
+        for depth in range(0, int(self.length.max(initial=0)), 8):
             mine = order[place]
-            left = np.clip(self.length[mine] - depth, 0, width)  # bytes of the name that count in this round
-            key = words[np.where(left > 0, self.begin[mine] + depth, 0)].astype(np.uint64)
+            left = np.clip(self.length[mine] - depth, 0, 8)  # bytes of the name that count in this round
             unused = (64 - 8 * left).astype(np.uint64)  # a shift by 64 gives 0
-            key = key >> unused << unused >> np.uint64(64 - 8 * width)
-            key |= rank << np.uint64(8 * width) if width < 8 else np.uint64(0)
-            sorting = np.argsort(key, kind="stable")
+            key = words[np.where(left > 0, self.begin[mine] + depth, 0)].astype(np.uint64) >> unused << unused
+            sorting = np.lexsort((key, rank))
             order[place], key = mine[sorting], key[sorting]
-            depth += width
-            same = np.zeros(len(key) + 1, dtype=bool)
-            same[1:-1] = key[1:] == key[:-1]
-            tied = same[1:] | same[:-1]
-            if self.length[order[place[tied]]].max(initial=0) <= depth:
-                break
-            rank = np.cumsum(~same[:-1])[tied].astype(np.uint64)
-            place = place[tied]
+            new = np.ones(len(key) + 1, dtype=bool)
+            new[1:-1] = (key[1:] != key[:-1]) | (rank[1:] != rank[:-1])
+            tied = ~(new[1:] & new[:-1])
+            place, rank = place[tied], np.cumsum(new[:-1])[tied]
         return order
+
+
+def joined(names: Sequence[bytes]) -> tuple[Bytes, Ints]:
+    """Return names as UTF-8 bytes, and where each begins."""
+    offsets = np.cumsum([0, *map(len, names)], dtype=np.int64)
+    return np.frombuffer(b"".join(names), dtype=np.uint8), offsets
 
 
 def shown(name: str) -> str:
@@ -274,11 +274,7 @@ def shown(name: str) -> str:
     >>> shown(" th"), shown("the end")
     ('▁th', 'the end')
     """
-    if not (name.startswith(" ") or name.endswith(" ")):
-        return name
-    inner = name.strip(" ")
-    left = len(name) - len(name.lstrip(" "))
-    return "▁" * left + inner + "▁" * (len(name) - left - len(inner)) if inner else "▁" * len(name)
+    return re.sub("^ +| +$", lambda blanks: "▁" * len(blanks[0]), name)
 
 
 def bounded(name: str) -> str:
@@ -336,6 +332,16 @@ class Counted:
     fingerprints: Hashes
     seen: Seen
 
+    def keep(self, columns: Ints) -> Counted:
+        """Return some of the columns, in the given order; the rows are pruned in place."""
+        numbers = np.full(self.rows.n_columns, -1, dtype=np.int32)
+        numbers[columns] = np.arange(len(columns), dtype=np.int32)
+        return Counted(self.rows.keep(numbers), self.fingerprints[columns], self.seen.take(columns))
+
+    def names(self, pieces: list[TextBuffer], blocks: Blocks, columns: Any = slice(None)) -> Names:
+        """Return the names of some columns, of all by default, from the texts that were counted."""
+        return Names.seen(pieces, blocks, self.seen.take(columns), self.fingerprints[columns])
+
 
 @dataclass(frozen=True)
 class Slots:
@@ -371,16 +377,17 @@ class Slots:
 
 
 def _builder(pieces: list[TextBuffer], run: Run, blocks: Blocks, counting: bool) -> VocabularyBuilder:
-    """Return an empty vocabulary of about the right size for a run of documents."""
+    """Return an empty vocabulary of about the right size for a run of documents; the first has room for all entries."""
     spread = sum((b.high - b.low + 1) * b.density for b in blocks)
     size = sum(int(pieces[k].offsets[b] - pieces[k].offsets[a]) for k, a, b in run)
     documents = sum(b - a for _, a, b in run)
+    every = sum(int(piece.offsets[-1] - piece.offsets[0]) for piece in pieces) if run[0][:2] == (0, 0) else size
     # Heaps' law, for pairs of words; a table that must grow costs more than one that is a little large
     bits = min(22, max(12, int(4.5 * size**0.75).bit_length()))
-    return VocabularyBuilder(bits, max(1024, size * spread // 5), documents * len(blocks), counting)
+    return VocabularyBuilder(bits, max(1024, every * spread // 5), documents * len(blocks), counting)
 
 
-def _chunks(
+def emitted_chunks(
     pieces: list[TextBuffer], run: Run, blocks: Blocks, scratch: Scratch
 ) -> Iterator[tuple[int, int, int, Ints]]:
     """Write fingerprints to scratch, some documents at a time: piece, first document, documents, ends of their blocks."""
@@ -403,39 +410,17 @@ def count(pieces: list[TextBuffer], blocks: Blocks, *, counting: bool = False, t
 
     def work(run: Run) -> VocabularyBuilder:
         scratch, found = Scratch(_longest(pieces, run)), _builder(pieces, run, blocks, counting)
-        for k, d, done, ends in _chunks(pieces, run, blocks, scratch):
+        for k, d, done, ends in emitted_chunks(pieces, run, blocks, scratch):
             if found.n_entries + int(ends[done * len(blocks) - 1]) > MOST_ENTRIES:
                 raise LinnetError("more than 4 billion features in one run; use more threads or fewer n-grams")
             found.add(scratch, ends, done, len(blocks), starts[k] + d)
         return found
 
-    built = in_threads(work, shards(pieces, thread_count(threads)))
-    if len(built) > 1:
-        return _merge(built, len(blocks))
-    found = built[0]
+    found, *others = in_threads(work, shards(pieces, thread_count(threads)))
+    for other in others:
+        found.absorb(other)
     rows = SparseCounts(found.indptr, found.indices, found.counts, len(blocks), found.n_columns)
     return Counted(rows, found.fingerprints, Seen(*found.seen))
-
-
-def _merge(runs: list[VocabularyBuilder], n_blocks: int) -> Counted:
-    total = sum(r.n_columns for r in runs)
-    bits = max(12, (total * 4 // 3).bit_length())
-    common = np.zeros(2 << bits, dtype=np.uint64)
-    fps = np.empty(total, dtype=np.uint64)
-    n = 0
-    parts = []
-    for run in runs:
-        numbers = np.empty(run.n_columns, dtype=np.int32)
-        before = n
-        n = kernels.merge_vocabulary(run.fingerprints, common, 64 - bits, n, fps, numbers)
-        fresh = np.empty(n - before, dtype=np.int64)
-        new = numbers >= before
-        fresh[numbers[new] - before] = np.flatnonzero(new)
-        parts.append(Seen(*run.seen).take(fresh))
-        kernels.renumber_columns(run.indices, numbers)
-    rows = concatenate([SparseCounts(r.indptr, r.indices, r.counts, n_blocks, n) for r in runs], n_blocks, n)
-    seen = Seen(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("document", "start", "length", "block")))
-    return Counted(rows, fps[:n].copy(), seen)
 
 
 def hashing(bits: int) -> tuple[Any, ...]:
@@ -463,7 +448,7 @@ def count_known(
         indptr = np.zeros(sum(b - a for _, a, b in run) * n_blocks + 1, dtype=np.int64)
         indices, counts = np.empty(1 << 16, np.int32), np.empty((1 << 16) if counting else 0, np.int32)
         state = np.zeros(2, dtype=np.int64)
-        for _, _, done, ends in _chunks(pieces, run, blocks, scratch):
+        for _, _, done, ends in emitted_chunks(pieces, run, blocks, scratch):
             need = int(state[0]) + int(ends[done * n_blocks - 1])
             if need > MOST_ENTRIES:
                 raise LinnetError("more than 4 billion features in one run; transform in smaller batches")
@@ -489,7 +474,7 @@ def names_of(
     starts = np.concatenate([[0], np.cumsum([len(p) for p in pieces])])
     which = np.searchsorted(starts, seen.document, side="right") - 1
     compiled = compile_blocks(blocks)
-    spans = (seen.length & ((1 << 29) - 1)).astype(np.int64)
+    spans = (seen.length & LENGTH).astype(np.int64)
     scratch = Scratch(int(spans.max(initial=0)), room=0)
     fps = np.zeros(0, np.uint64) if fingerprints is None else fingerprints
     out: list[Bytes] = []

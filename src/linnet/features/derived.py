@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -36,7 +36,8 @@ from linnet.errors import LinnetError
 from linnet.features.blocks import Block, Blocks
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, Seen, SparseCounts, count, count_known, hashing
-from linnet.text.tokens import Token
+from linnet.text.lang import Transform
+from linnet.text.tokens import Subword
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,8 @@ class Shared:
             if found is None or (counting and not found[1]):
                 began = time.perf_counter()
                 fresh = Texts(self.pieces).count(blocks, hash_bits=hash_bits, counting=counting, threads=threads)
+                for array in (fresh.rows.indptr, fresh.rows.indices, fresh.rows.counts):
+                    array.flags.writeable = False  # who drops columns makes a copy
                 found = self._known[blocks, hash_bits] = (fresh, counting, time.perf_counter() - began)
             return found[0], found[2]
 
@@ -132,7 +135,9 @@ class Part:
         began = time.perf_counter()
         whole, seconds = self.shared.counted(blocks, hash_bits, counting, threads)
         every = whole.rows if counting else replace(whole.rows, counts=np.zeros(0, np.int32))
-        if hash_bits:
+        if np.array_equal(self.rows, np.arange(len(every))):
+            whole = replace(whole, rows=every)
+        elif hash_bits:
             whole = replace(whole, rows=every.take(self.rows))
         else:
             rows, columns = every.take_seen(self.rows)
@@ -159,20 +164,6 @@ BATCH = 1 << 12  # texts
 _BLANK = re.compile(r"\s")
 
 
-class TokenSource(Hashable, Protocol):
-    """Splits texts into tokens: the words that are counted, and their places in the original."""
-
-    @property
-    def lasting(self) -> bool:
-        """Whether what it makes of a text is the same for all training texts: then all folds share one derived text."""
-
-    def words(self, texts: Sequence[str]) -> Sequence[Sequence[str]]:
-        """Return the tokens of each text."""
-
-    def tokens(self, text: str) -> list[Token]:
-        """Return the same tokens of one text, with their places in characters."""
-
-
 @dataclass(frozen=True)
 class ColumnText:
     """Another column of the data as a text of its own."""
@@ -181,10 +172,12 @@ class ColumnText:
     lasting: ClassVar[bool] = True
 
 
-TextSource: TypeAlias = TokenSource | ColumnText
+TextSource: TypeAlias = Subword | Transform | ColumnText
+"""What splits texts into tokens: `words` of some texts, and `tokens` of one with their places; `lasting` ones are the same for all
+training texts, so that all folds share one derived text."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class DerivedBlock(Block):
     """n-grams of the tokens of a source, which has folded letters already, or kept them on purpose."""
 
@@ -218,14 +211,13 @@ class DerivedBlock(Block):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Field(Block):
     """Word n-grams of another column of the data: ``field:title:1-2*0.5``."""
 
     column: str = ""
 
-    kind, name, seed, example = 0, "field", 0x3F84D5B5B5470917, "field:title:1-2"
-    first: ClassVar[tuple[str, ...]] = ("column", "low", "high")
+    kind, name, seed = 0, "field", 0x3F84D5B5B5470917
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -304,6 +296,15 @@ def place(source: TextSource, original: TextBuffer) -> tuple[TextBuffer, Ints]:
             at[begin], at[stop] = token.start, token.end
             begin = stop + 1
     return piece, at
+
+
+def character_places(piece: TextBuffer) -> Ints:
+    """Return the character that each byte of the original texts belongs to, and one more for the end, as ``place`` does."""
+    starts, sizes, each = piece.offsets[:-1] - piece.offsets[0], np.diff(piece.offsets), np.arange(len(piece))
+    data = piece.data[piece.offsets[0] : piece.offsets[-1]]
+    begun = np.concatenate([np.zeros(1, np.int64), np.cumsum((data & 0xC0) != 0x80)])
+    document = np.repeat(each, sizes + 1)
+    return np.asarray(begun[np.arange(len(document)) - document] - begun[starts][document])
 
 
 @dataclass(frozen=True)

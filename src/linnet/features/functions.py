@@ -20,10 +20,11 @@ names it: such a model is loaded with ``trust=True`` (``--trust``), or its funct
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from importlib import import_module
+from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -79,21 +80,14 @@ def import_path(f: Any) -> str:
 
     >>> import_path(word_count)
     'linnet.features.functions:word_count'
-    >>> import_path(lambda tokens: 1)
+    >>> import_path(len)
     Traceback (most recent call last):
-    linnet.errors.LinnetError: a lambda has no name that a saved model could find it by; write it with def at the top of \
+    linnet.errors.LinnetError: builtins.len is no function that a saved model could find by its name; write it with def at the top of \
 a module that can be imported
     """
-    if not inspect.isfunction(f):
-        raise LinnetError(f"a feature must be a plain function, got {f!r:.60}; {_REMEDY}")
-    if "<lambda>" in f.__qualname__:
-        raise LinnetError(f"a lambda has no name that a saved model could find it by; {_REMEDY}")
-    if "<locals>" in f.__qualname__:
-        where = f.__qualname__.split(".<locals>")[0]
-        raise LinnetError(
-            f"the function {f.__name__} lives inside {where}, where a saved model cannot find it; {_REMEDY}"
-        )
-    _refuse_python(f.__module__, f.__qualname__)
+    if not inspect.isfunction(f) or "<" in f.__qualname__:
+        raise LinnetError(f"{_shown(f)} is no function that a saved model could find by its name; {_REMEDY}")
+    _refuse_python(f.__module__)
     return f"{f.__module__}:{f.__qualname__}"
 
 
@@ -110,49 +104,34 @@ def _lasting_path(f: Any) -> str:
     return path
 
 
-def _refuse_python(module: str, name: str) -> None:
+def _refuse_python(path: str) -> None:
     """Refuse functions of Python itself: they are named by mistake. (What protects from model files is ``wanted``.)"""
-    if module.split(".")[0] in sys.stdlib_module_names - {"__main__"}:
-        raise LinnetError(f"{module}.{name} belongs to Python itself, which is not called for features; {_REMEDY}")
+    if re.split("[.:]", path)[0] in sys.stdlib_module_names - {"__main__"}:
+        raise LinnetError(f"{path} belongs to Python itself, which is not called for features; {_REMEDY}")
 
 
 def find(path: str) -> Function:
-    """Import ``module:name``, as written in a model file.
+    """Import ``module:name``, as written in a model file, or ``module.name``, as typed.
 
     >>> find("linnet.features.functions:word_count")(["a", "b"])
     2
     >>> find("reviews_features:ends_in_s")
     Traceback (most recent call last):
-    linnet.errors.LinnetError: the feature function ends_in_s of the module reviews_features is needed, but there is no \
-module reviews_features; put its folder on the Python path (PYTHONPATH=folder) or install it
+    linnet.errors.LinnetError: the feature function reviews_features:ends_in_s cannot be imported (ModuleNotFoundError: No module named \
+'reviews_features'); write module.name, put the folder of the module on the Python path (PYTHONPATH=folder), or mend it
     """
     if path in _REGISTERED:
         return _REGISTERED[path]
-    module, _, name = path.partition(":")
-    needed = f"the feature function {name} of the module {module} is needed"
-    if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
-        raise LinnetError(f"'{path}' is not the place of a function; it must be module:name")
-    _refuse_python(module, name)
+    _refuse_python(path)
     try:
-        found: Any = import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
-            remedy = "put its folder on the Python path (PYTHONPATH=folder) or install it"
-            raise LinnetError(f"{needed}, but there is no module {error.name}; {remedy}") from error
-        raise LinnetError(f"{needed}, but importing it fails: {error}; install what it imports") from error
+        found: Any = resolve_name(path)
     except Exception as error:
         raise LinnetError(
-            f"{needed}, but importing it fails: {type(error).__name__}: {error}; mend the module"
+            f"the feature function {path} cannot be imported ({type(error).__name__}: {error}); write module.name, put the "
+            "folder of the module on the Python path (PYTHONPATH=folder), or mend it"
         ) from error
-    where = getattr(found, "__file__", None) or module
-    for part in name.split("."):
-        if not hasattr(found, part):
-            raise LinnetError(
-                f"{needed}, but {where} has none of that name; put it back under this name, or train the model again"
-            )
-        found = getattr(found, part)
-    if not inspect.isfunction(found) or found.__module__ != module:
-        raise LinnetError(f"{needed}, but what {where} has there is no function written in it: {found!r:.60}")
+    if not inspect.isfunction(found) or _shown(found) != path.replace(":", "."):
+        raise LinnetError(f"the feature function {path} is no function written in that module: {found!r:.60}")
     return found
 
 
@@ -167,7 +146,7 @@ def _stand_in(path: str) -> Function:
     return refuse
 
 
-@dataclass(init=False, repr=False, unsafe_hash=True)
+@dataclass(init=False, unsafe_hash=True)
 class Functions(Computed):
     """A block of feature functions: each gets the list of tokens of a text and returns a number or a truth value.
 
@@ -176,19 +155,18 @@ class Functions(Computed):
     """
 
     name: ClassVar[str] = "functions"
-    example: ClassVar[str] = "functions:mymodule.ends_in_s,mymodule.n_words"
 
-    functions: tuple[Function, ...]
-    weight: float
-    tokens: str
-    case: str
+    functions: tuple[Function, ...] = field(repr=False)
+    weight: float = 1.0
+    tokens: str = "words"
+    case: str = "fold"
 
     def __init__(
         self, *functions: Function | str, weight: float = 1.0, tokens: str = "words", case: str = "fold"
     ) -> None:
         if not functions:
             raise LinnetError("Functions needs at least one function")
-        self.functions = tuple(_named(f) if isinstance(f, str) else f for f in functions)
+        self.functions = tuple(find(f) if isinstance(f, str) else f for f in functions)
         self.weight, self.tokens, self.case = weight, tokens, case
         for f in self.functions:
             if not callable(f):
@@ -262,19 +240,7 @@ class Functions(Computed):
 
     def written(self) -> list[str]:
         """Return the functions, then the tokens and the case where they are not the usual ones."""
-        changed = self._changed()
-        return [
-            ",".join(map(_shown, self.functions)),
-            *(changed[name] for name in ("tokens", "case") if name in changed),
-        ]
-
-    def _changed(self) -> dict[str, Any]:
-        usual = {"weight": 1.0, "tokens": "words", "case": "fold"}
-        return {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
-
-    def __repr__(self) -> str:
-        changed = [f"{name}={value!r}" for name, value in self._changed().items()]
-        return f"Functions({', '.join([*self.columns, *changed])})"
+        return [",".join(map(_shown, self.functions)), *self._cutting()]
 
 
 def _call(f: Function, tokens: list[str], number: int, text: str) -> float:
@@ -314,16 +280,3 @@ def joint(x: npt.ArrayLike, label: Any, labels: Iterable[Any], bias: bool = True
     out = np.zeros((len(known), len(block)))
     out[known.index(label)] = block
     return out.ravel()
-
-
-def _named(text: str) -> Function:
-    """Find a function written module.name; of a.b.c the longest module that is there counts."""
-    parts = text.split(".")
-    if len(parts) < 2:
-        raise LinnetError(f"'{text}' does not say in which module the function is; write mymodule.{text}")
-    try:
-        return find(f"{'.'.join(parts[:-1])}:{parts[-1]}")
-    except LinnetError as error:
-        if len(parts) > 2 and isinstance(error.__cause__, ModuleNotFoundError) and parts[-2][:1].isupper():
-            return find(f"{'.'.join(parts[:-2])}:{'.'.join(parts[-2:])}")
-        raise

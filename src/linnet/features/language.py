@@ -4,22 +4,22 @@ Lemmas and stems count "runs" and "running" as one word; pos tells "a like" from
 the text. ``linnet.text.lang`` makes the words, and needs ``pip install linnet[lang]``; ``pos:1:spacy=en_core_web_sm``
 takes a spaCy pipeline instead. The model file keeps the names of the language and the pipeline, not the data behind them.
 
->>> Lemmas(1, 2, language="de", weight=0.5), str(Pos(1, 1, pipeline="en_core_web_sm"))
-(Lemmas(1, 2, weight=0.5, language='de'), 'pos:1:spacy=en_core_web_sm')
+>>> str(Lemmas(1, 2, language="de", weight=0.5)), str(Pos(1, 1, pipeline="en_core_web_sm"))
+('lemmas:1-2:de*0.5', 'pos:1:spacy=en_core_web_sm')
 
 Blocks over the pieces of a learned tokeniser: ``bpe:8000:1-2`` counts pieces and pairs of neighbouring pieces.
 
 The tokeniser is learned from the training texts and travels in the model file.
 
->>> str(Bpe(1, 2, size=500)), WordPiece(2, 3, size=500, weight=0.5)
-('bpe:500:1-2', WordPiece(2, 3, weight=0.5, size=500))
+>>> str(Bpe(1, 2, size=500)), str(WordPiece(2, 3, size=500, weight=0.5))
+('bpe:500:1-2', 'wordpiece:500:2-3*0.5')
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from linnet.array_types import Ints
 from linnet.errors import LinnetError
@@ -32,7 +32,7 @@ from linnet.text.tokens import SIZE, Subword
 _LANGUAGE = re.compile(r"[a-z]+(?:[-_][a-z]+)*\Z")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Language(DerivedBlock):
     """n-grams of transformed words; ``pipeline`` names a spaCy pipeline, which then does what the language would."""
 
@@ -80,35 +80,33 @@ class Language(DerivedBlock):
 class Lemmas(Language):
     """n-grams of words in the form that a dictionary lists: "ran" and "runs" are "run"."""
 
-    name, seed, example = "lemmas", 0x452821E638D01377, "lemmas:1-2 or lemmas:1-2:de"
+    name, seed = "lemmas", 0x452821E638D01377
 
 
 class Stems(Language):
     """n-grams of words without their endings: "running" and "runs" are "run"."""
 
-    name, seed, example = "stems", 0x7EF84F78FD955CB1, "stems:1-2 or stems:1-2:de"
+    name, seed = "stems", 0x7EF84F78FD955CB1
 
 
 class Pos(Language):
     """n-grams of words with their part of speech: "like/VVB" is not "like/PRP"."""
 
-    name, seed, example = "pos", 0x18BFB7BDFA5A6B13, "pos:1, pos:1:de or pos:1:spacy=en_core_web_sm"
+    name, seed = "pos", 0x18BFB7BDFA5A6B13
 
 
 class Adjectives(Language):
     """n-grams of the adjectives of a text and nothing else."""
 
-    name, seed, example = "adjectives", 0x2F2F2218E7C0D3A9, "adjectives:1 or adjectives:1:spacy=en_core_web_sm"
+    name, seed = "adjectives", 0x2F2F2218E7C0D3A9
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Subwords(DerivedBlock):
     """n-grams of the pieces of a tokeniser that is learned to a budget of size pieces, and kept in ``learned``."""
 
     size: int = SIZE
     learned: Subword | None = field(default=None, repr=False)
-
-    example: ClassVar[str] = "bpe:8000:1-2"
 
     @property
     def source(self) -> Subword | None:

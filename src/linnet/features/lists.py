@@ -56,12 +56,11 @@ class Lists(Computed):
     """The word lists of one file or dict; see the head of this file."""
 
     name: ClassVar[str] = "lists"
-    example: ClassVar[str] = "lists:moods.csv or lists:moods.csv*0.5"
 
     def __init__(self, lists: Any, weight: float = 1.0, source: str | None = None) -> None:
         if isinstance(lists, str | os.PathLike):
             path, source = Path(lists), source or os.fspath(lists)
-            if path.is_file() and path.suffix.lower() not in (*TABLES, ".json", ".jsonl", ".ndjson"):
+            if path.is_file() and path.suffix.lower() not in (*TABLES, ".json"):
                 lists = {path.stem: lists}  # a plain list of words
         stem, found = Path(source or "").stem or "list", dict[str, dict[str, float]]()
         for entry in word_lists(lists):

@@ -39,10 +39,9 @@ import numpy as np
 from linnet import arithmetic
 from linnet.array_types import Array, Floats, Floats32, Ints, Ints32, Labels
 from linnet.errors import DataError, LinnetError, check_choice
-from linnet.features.blocks import AnyBlocks, Chars, Words, scales, split
+from linnet.features.blocks import Across, AnyBlocks, Chars, Position, Skips, Words, scales, split
 from linnet.features.buffers import TextBuffer
 from linnet.features.counting import NORM, TF, Names, Norm, SparseCounts
-from linnet.values import to_plain
 
 Scores = Floats  # (n_columns,)
 CHUNK = 1 << 14
@@ -143,48 +142,6 @@ class Selection:
         numbers = np.full(rows.n_columns, -1, dtype=np.int32)
         numbers[np.sort(best)] = np.arange(len(best), dtype=np.int32)
         return numbers, scores
-
-
-@dataclass(frozen=True)
-class SelectionReport:
-    """What a selection dropped: how many, and the names and scores on either side of the line."""
-
-    selection: Selection
-    kept: int
-    dropped: int
-    worst_kept: tuple[tuple[str, float], ...]
-    best_dropped: tuple[tuple[str, float], ...]
-
-    @classmethod
-    def of(
-        cls,
-        selection: Selection,
-        numbers: Ints32,
-        scores: Scores,
-        names: Callable[[Ints], list[str]],
-        n: int = 10,
-    ) -> SelectionReport:
-        """Name the features next to the line; names is asked for these only."""
-        order = np.argsort(-scores, kind="stable")
-        kept, dropped = order[numbers[order] >= 0], order[numbers[order] < 0]
-
-        def named(columns: Ints) -> tuple[tuple[str, float], ...]:
-            return tuple(zip(names(columns), scores[columns].tolist(), strict=True))
-
-        return cls(selection, len(kept), len(dropped), named(kept[-n:][::-1]), named(dropped[:n]))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for the card."""
-        return {"select": str(self.selection), **to_plain({k: v for k, v in vars(self).items() if k != "selection"})}
-
-    def __str__(self) -> str:
-        def listed(pairs: tuple[tuple[str, float], ...]) -> str:
-            return ", ".join(f"{name!r} {score:.3g}" for name, score in pairs[:5]) or "none"
-
-        return (
-            f"{self.selection} kept {self.kept:,} features and dropped {self.dropped:,}; "
-            f"worst kept: {listed(self.worst_kept)}; best dropped: {listed(self.best_dropped)}"
-        )
 
 
 Columns = Ints
@@ -296,9 +253,10 @@ def log_count_ratio(
 
 SHORT_DOCUMENT = 500  # bytes: below this mean length, character n-grams help
 CHARS_WEIGHT = 0.8  # characters repeat what the words say: a little less than an equal share did best
+PLACES_WEIGHT = 0.5
 LITTLE_TEXT, MUCH_TEXT = 4_000_000, 30_000_000  # bytes
 LOOKED_AT = 500  # texts
-LARGE_MODEL = 2_000_000  # weights: above this, features seen in one document only are dropped
+LARGE_MODEL = 2_000_000  # weights: above this, features seen in one document only are dropped (but of few, short texts)
 
 
 @dataclass(frozen=True)
@@ -329,7 +287,8 @@ class FeaturePlan:
     1), "mean" (its weighted mean is taken) or None. ratio: the powers p to try of |log-count ratio|^p (0 leaves it out).
     select: keep the features that tell most of the labels. vocabulary: the only features there are, by name.
     grid: the model's own settings to try. Values are tried one axis at a time, the first value first; few and
-    many say where to start instead where rows are few or many. fixed: settings of the model that differ for text from its defaults.
+    many say where to start instead where rows are few or many. fixed: settings of the model that differ for text from its defaults;
+    trial: those that differ again while settings are tried, where a rough fit will do.
     """
 
     features: AnyBlocks | None = None
@@ -347,6 +306,7 @@ class FeaturePlan:
     few: tuple[tuple[str, Any], ...] = ()
     many: tuple[tuple[str, Any], ...] = ()
     fixed: tuple[tuple[str, Any], ...] = ()
+    trial: tuple[tuple[str, Any], ...] = ()
     other_tf: tuple[str, ...] = ()
     widths: bool = False
     vectors: str | None = None
@@ -425,7 +385,7 @@ def default_blocks(pieces: list[TextBuffer]) -> AnyBlocks:
 
     >>> from linnet.features.buffers import text_buffers
     >>> default_blocks(text_buffers(["这部电影很好看", "一点也不好看", "so so"]))
-    (Chars(1, 5, tokens='whitespace'),)
+    (Chars(low=1, high=5, tokens='whitespace', case='fold', weight=1.0),)
     """
     size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
     return blocks_for(sum(map(len, pieces)), size, unspaced=unspaced(pieces))
@@ -453,6 +413,25 @@ def other_widths(features: AnyBlocks, size: int = 0) -> tuple[AnyBlocks, ...]:
     if features == short or (features == long and size < LITTLE_TEXT):
         return (narrow,)
     return (features, narrow) if features == long and size < MUCH_TEXT else ()
+
+
+def with_across(features: AnyBlocks) -> AnyBlocks:
+    """Return features with characters across words in place of those inside words, where there are such.
+
+    >>> list(map(str, with_across(Words(1, 2) + Chars(2, 5))))
+    ['words:1-2', 'across:2-6*0.8']
+    """
+    return tuple(Across(2, 6, weight=CHARS_WEIGHT) if isinstance(block, Chars) else block for block in features)
+
+
+def with_places(features: AnyBlocks) -> AnyBlocks:
+    """Return features with two blocks more: words with the part of the text they are in, and pairs that leave one out."""
+    extra = (Position(1, 1, weight=PLACES_WEIGHT), Skips(1, 1, weight=PLACES_WEIGHT))
+    return (*features, *(block for block in extra if block not in features))
+
+
+VARIATIONS = (with_across, with_places)
+"""What is tried on the features that won, where documents are short and rows are few; the second on what the first left."""
 
 
 def unspaced(pieces: list[TextBuffer]) -> bool:

@@ -4,9 +4,9 @@ r"""What does the model see? The pieces that blocks make of one text, by name an
 ['i', 'did', 'not', 'NOT_like', 'NOT_it', '.']
 >>> for change in changes("DON\u2019T\x07 so\u00adft"):
 ...     print(change)
-folded: 'DON’T' is read as "don't" (case, apostrophe)
+folded: 'DON’T' is read as "don't"
 dropped: U+0007 (no name)
-folded: 'so\xadft' is read as 'soft' (hidden characters)
+folded: 'so\xadft' is read as 'soft'
 """
 
 from __future__ import annotations
@@ -16,17 +16,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from linnet._kernels.text import Scratch, emit_chunk
-from linnet.array_types import Hashes, Ints, Ints32
-from linnet.features.blocks import Block, Blocks, as_blocks, compile_blocks, needed
+from linnet.features.blocks import Block, as_blocks, needed
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.counting import Names, Seen
-from linnet.features.derived import place
+from linnet.features.counting import LENGTH, count
+from linnet.features.derived import character_places, place
 from linnet.text.tokens import tokenize
-
-LENGTH = (1 << 29) - 1  # the bits above hold the flags of a block
 
 SENTENCE = "Isn't ACT 2 great? No, I did not like it at all!"
 EXAMPLES = {
@@ -56,45 +50,6 @@ EXAMPLES = {
     "functions": ("functions:linnet.features.functions.word_count", "functions of your own: tokens to a number"),
 }
 """For every block an example and what it is."""
-
-
-@dataclass(frozen=True)
-class Emitted:
-    """The fingerprints of one text with their places; those of block b end at ends[b]."""
-
-    piece: TextBuffer
-    blocks: Blocks
-    fps: Hashes
-    starts: Ints32
-    lengths: Ints32  # with flags
-    ends: Ints
-
-    @classmethod
-    def of(cls, piece: TextBuffer, blocks: Blocks) -> Emitted:
-        """Walk one text as the scorer does."""
-        scratch = Scratch(piece.longest())
-        ends = np.zeros(len(blocks), dtype=np.int64)
-        emit_chunk(piece.data, piece.offsets, 0, 1, compile_blocks(blocks), scratch, ends)
-        n = int(ends[-1])
-        return cls(piece, blocks, scratch.fps[:n], scratch.starts[:n], scratch.lengths[:n], ends)
-
-    def part(self, b: int) -> slice:
-        """Return where the fingerprints of one block are."""
-        return slice(int(self.ends[b - 1]) if b else 0, int(self.ends[b]))
-
-    def names(self, entries: Ints, b: int) -> list[str]:
-        """Write the names of some entries of a block, as training would have."""
-        zeros, which = np.zeros(len(entries), np.int32), np.full(len(entries), b, np.uint8)
-        at = Seen(zeros, self.starts[entries], self.lengths[entries], which)
-        return list(Names.seen([self.piece], self.blocks, at, self.fps[entries]))
-
-    def spans(self, at: Ints | None = None) -> Ints:
-        """Return the first and the last character of each entry, (n, 2); at maps bytes to characters of another text."""
-        if at is None:
-            data = self.piece.data[self.piece.offsets[0] : self.piece.offsets[1]]
-            at = np.concatenate([np.zeros(1, np.int64), np.cumsum((data & 0xC0) != 0x80)])  # begun before a byte
-        starts = self.starts.astype(np.int64)
-        return np.stack([at[starts], at[starts + (self.lengths & LENGTH)]], axis=1)
 
 
 @dataclass(frozen=True)
@@ -144,15 +99,12 @@ def seen(text: str | Mapping[str, Any], features: Any) -> list[Shown]:
 
 
 def _counted(piece: TextBuffer, block: Block) -> Shown:
-    at = None
-    if block.source is not None:
-        piece, at = place(block.source, piece)
-    emitted = Emitted.of(piece, (block,))
-    _, first, counts = np.unique(emitted.fps, return_index=True, return_counts=True)
-    order = np.argsort(first)
-    names, spans = emitted.names(first[order], 0), emitted.spans(at)[first[order]].tolist()
-    seen = [PieceSeen(n, a, z, c) for n, (a, z), c in zip(names, spans, counts[order].tolist(), strict=True)]
-    return Shown(str(block), tuple(seen))
+    piece, at = (piece, character_places(piece)) if block.source is None else place(block.source, piece)
+    counted = count([piece], (block,), counting=True, threads=1)  # of one text: columns in the order of first sight
+    first, names = counted.seen, counted.names([piece], (block,))
+    ends = at[first.start + (first.length & LENGTH)]
+    columns = (at[first.start].tolist(), ends.tolist(), counted.rows.counts.tolist())
+    return Shown(str(block), tuple(PieceSeen(*one) for one in zip(names, *columns, strict=True)))
 
 
 class Change(NamedTuple):
@@ -163,12 +115,11 @@ class Change(NamedTuple):
     end: int
     was: str
     now: str
-    why: str
 
     def __str__(self) -> str:
         if self.kind == "dropped":
-            return f"dropped: U+{ord(self.was):04X} ({self.why})"
-        return f"folded: {self.was!r} is read as {self.now!r} ({self.why})"
+            return f"dropped: U+{ord(self.was):04X} ({unicodedata.name(self.was, 'no name').lower()})"
+        return f"folded: {self.was!r} is read as {self.now!r}"
 
 
 def changes(text: str, tokens: str = "words", case: str = "fold") -> list[Change]:
@@ -178,17 +129,10 @@ def changes(text: str, tokens: str = "words", case: str = "fold") -> list[Change
         out += [_dropped(text, k) for k in range(at, token.start) if not text[k].isspace()]
         was = text[token.start : token.end]
         if was != token.text:
-            out.append(Change("folded", token.start, token.end, was, token.text, _why(was, token.text)))
+            out.append(Change("folded", token.start, token.end, was, token.text))
         at = token.end
     return out + [_dropped(text, k) for k in range(at, len(text)) if not text[k].isspace()]
 
 
 def _dropped(text: str, k: int) -> Change:
-    return Change("dropped", k, k + 1, text[k], "", unicodedata.name(text[k], "no name").lower())
-
-
-def _why(was: str, now: str) -> str:
-    plain = was.replace("\u2019", "'").replace("\uff07", "'")
-    visible = "".join(c for c in plain if unicodedata.category(c) != "Cf" or c in "\u200c\u200d")
-    reasons = {"case": visible != now, "apostrophe": plain != was, "hidden characters": visible != plain}
-    return ", ".join(name for name, holds in reasons.items() if holds)
+    return Change("dropped", k, k + 1, text[k], "")

@@ -21,13 +21,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet.array_types import Floats, Hashes, Ints, Ints32
+from linnet.array_types import Floats, Hashes, Ints32
 from linnet.errors import DataError, check_choice, not_fitted, require
 from linnet.estimator import Estimator, one_of, sklearn_tags
 from linnet.features.blocks import Blocks, Chars, Words, counted_only, describe
@@ -38,6 +39,7 @@ from linnet.features.plan import idf, kept_columns, log_count_ratio
 ORDERS = ("name", "seen")
 OUTPUTS = ("default", "pandas", "polars")
 NORMS: dict[str | None, Norm] = {None: None, "l2": "l2", "l1": "mean"}  # the mean of values that are not negative
+ANALYZER = ("encoding", "decode_error", "strip_accents", "preprocessor", "tokenizer", "stop_words")
 TOKEN_PATTERN = r"(?u)\b\w\w+\b"  # scikit-learn's
 BLANK, EMPTY = "\x1b", "\x01"  # stand for a blank inside a token, and for a token of nothing; both sort where those do
 
@@ -94,12 +96,6 @@ class Vectorizer(Estimator):
         smooth_idf: bool = True,
         norm: str | None = None,
         input: str = "content",
-        encoding: str = "utf-8",
-        decode_error: str = "strict",
-        strip_accents: Any = None,
-        preprocessor: Any = None,
-        tokenizer: Any = None,
-        stop_words: Any = None,
         token_pattern: str | None = TOKEN_PATTERN,
         **settings: Any,
     ) -> Vectorizer:
@@ -118,14 +114,13 @@ class Vectorizer(Estimator):
         low, high = ngram_range
         case = "lower" if lowercase else "keep"
         tf = "presence" if binary else "sublinear" if sublinear_tf else "count"
-        odd = strip_accents, preprocessor, tokenizer, stop_words
-        if analyzer in ("word", "char_wb") and odd == (None, None, None, None) and token_pattern == TOKEN_PATTERN:
+        own = {name: settings.pop(name) for name in ANALYZER if name in settings}
+        plain = all(own.get(name) is None for name in ANALYZER[2:]) and token_pattern == TOKEN_PATTERN
+        if analyzer in ("word", "char_wb") and plain:
             block = Words(low, high, "pattern", case) if analyzer == "word" else Chars(low, high, "whitespace", case)
             return cls(str(block), tf=tf, idf=use_idf, norm=norm, **settings)
         theirs = require("sklearn.feature_extraction.text", "an analyzer of scikit-learn", "sklearn").CountVectorizer(
-            ngram_range=ngram_range, analyzer=analyzer, lowercase=lowercase, encoding=encoding, decode_error=decode_error,
-            strip_accents=strip_accents, preprocessor=preprocessor, tokenizer=tokenizer, stop_words=stop_words,
-            token_pattern=token_pattern,
+            ngram_range=ngram_range, analyzer=analyzer, lowercase=lowercase, token_pattern=token_pattern, **own
         )  # fmt: skip
         settings = {"tf": tf, "idf": use_idf, "norm": norm, "tokenizer": theirs.build_analyzer(), **settings}
         return cls("words:1:whitespace:keep", **settings)
@@ -147,20 +142,17 @@ class Vectorizer(Estimator):
         pieces = self._pieces(texts, blocks)
         n_documents = sum(map(len, pieces))
         labels = None if self.ratio is None else _class_numbers(y, n_documents)
-        if self.vocabulary is not None:
-            self.fingerprints_, self.names_ = self._given(blocks)
-        elif self.hash_bits is None:
-            rows, self.fingerprints_, self.names_ = self._count(pieces, blocks)
-        else:
+        rows = None
+        if self.hash_bits is not None:
             self.fingerprints_, self.names_ = np.zeros(0, np.uint64), Names.of([])
-            rows = self._known(pieces, blocks, *hashing(self.hash_bits))
+        elif self.vocabulary is not None:
+            self.fingerprints_, self.names_ = self._given(blocks)
+        else:
+            rows, self.fingerprints_, self.names_ = self._count(pieces, blocks)
         self.slots_ = Slots.of(self.fingerprints_)
         self.columns_ = np.full(len(self.slots_.slots), -1, dtype=np.int32)  # of each slot
         self.columns_[self.slots_.find(self.fingerprints_)] = np.arange(len(self.fingerprints_), dtype=np.int32)
-        if self.vocabulary is not None:
-            rows = self._known(
-                pieces, blocks, self.slots_.slots, self.slots_.shift, self.columns_, len(self.fingerprints_)
-            )
+        rows = self._known(pieces, blocks) if rows is None else rows
         self.document_frequency_ = rows.document_frequency()
         self.n_documents_ = n_documents
         self.weight_ = self._weights(rows, labels)
@@ -172,19 +164,14 @@ class Vectorizer(Estimator):
         if not rows.n_columns:
             raise DataError(f"there is no feature in {len(rows):,} texts: they are empty, or hold nothing to count")
 
-        def names_of_columns(columns: Ints) -> Names:
-            return Names.seen(pieces, blocks, counted.seen.take(columns), counted.fingerprints[columns])
-
         kept = kept_columns(
-            rows, min_df=self.min_df, max_df=self.max_df, max_features=self.max_features, names=names_of_columns
-        )
-        names = names_of_columns(kept)
+            rows, min_df=self.min_df, max_df=self.max_df, max_features=self.max_features,
+            names=partial(counted.names, pieces, blocks),
+        )  # fmt: skip
         if self.order == "name":
-            order = names.order()
-            kept, names = kept[order], names.take(order)
-        numbers = np.full(rows.n_columns, -1, dtype=np.int32)
-        numbers[kept] = np.arange(len(kept), dtype=np.int32)
-        return rows.keep(numbers), counted.fingerprints[kept], names
+            kept = kept[counted.names(pieces, blocks, kept).order()]
+        counted = counted.keep(kept)
+        return counted.rows, counted.fingerprints, counted.names(pieces, blocks)
 
     def _given(self, blocks: Blocks) -> tuple[Hashes, Names]:
         """Return the fingerprints and names of the vocabulary that was given: each name is a text that holds itself."""
@@ -241,16 +228,18 @@ class Vectorizer(Estimator):
         self._check()
         self._check_fitted()
         blocks = self._blocks()
-        pieces = self._pieces(texts, blocks)
-        if self.hash_bits is not None:
-            return self._known(pieces, blocks, *hashing(self.hash_bits))
-        return self._known(pieces, blocks, self.slots_.slots, self.slots_.shift, self.columns_, self.n_features)
+        return self._known(self._pieces(texts, blocks), blocks)
 
     def _blocks(self) -> Blocks:
         return counted_only(self.features, "Vectorizer")
 
-    def _known(self, pieces: list[TextBuffer], blocks: Blocks, *vocabulary: Any) -> SparseCounts:
-        return count_known(pieces, blocks, *vocabulary, counting=self.tf != "presence", threads=self.n_jobs)
+    def _known(self, pieces: list[TextBuffer], blocks: Blocks) -> SparseCounts:
+        """Count the features of the vocabulary; hashed, all of them."""
+        if self.hash_bits is not None:
+            known = hashing(self.hash_bits)
+        else:
+            known = self.slots_.slots, self.slots_.shift, self.columns_, len(self.fingerprints_)
+        return count_known(pieces, blocks, *known, counting=self.tf != "presence", threads=self.n_jobs)
 
     def _matrix(self, rows: SparseCounts) -> Any:
         dtype = self._dtype()
@@ -367,7 +356,7 @@ def features_named(wanted: Sequence[str], blocks: Blocks, texts: Sequence[str] |
         raise DataError("vocabulary is empty" if not wanted else "vocabulary holds a name twice")
     pieces = text_buffers([name.strip() for name in wanted] if texts is None else list(texts))
     counted = count(pieces, blocks, threads=1)
-    names = Names.seen(pieces, blocks, counted.seen, counted.fingerprints)
+    names = counted.names(pieces, blocks)
     column = {_token(name): k for k, name in reversed(list(enumerate(names)))}
     unknown = [name for name in wanted if name not in column]
     if unknown:

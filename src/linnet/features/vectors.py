@@ -37,7 +37,7 @@ from linnet.array_types import Array, Floats, Floats32, Hashes, Ints, Ints32
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Computed, Folded, FoldedVectors
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.counting import Names, Slots, SparseCounts, count, count_known
+from linnet.features.counting import Slots, SparseCounts, count, count_known
 
 __all__ = ["Vectors", "WordVectors", "learn_vectors", "read_vectors"]
 
@@ -75,7 +75,7 @@ LEARNED: dict[str, WordVectors] = {}
 """Vectors that were learned in this process, by name."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Vectors(Computed):
     """The vectors of one file; weight is how much they count beside the other blocks, tf that of the model."""
 
@@ -84,8 +84,6 @@ class Vectors(Computed):
     tf: str = field(default="presence", repr=False)
 
     name: ClassVar[str] = "vectors"
-    example: ClassVar[str] = "vectors:FILE, or vectors:FILE*2"
-    first: ClassVar[tuple[str, ...]] = ("source",)
     together: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -195,13 +193,12 @@ def _learned_from(pieces: list[TextBuffer]) -> WordVectors:
         raise DataError(
             f"{len(counted.rows):,} texts have too few words in common to learn vectors from; give more texts"
         )
-    numbers = np.full(len(df), -1, dtype=np.int32)
-    numbers[kept] = np.arange(n, dtype=np.int32)
+    counted = counted.keep(kept)
     step = -(-len(counted.rows.indices) // MOST_ENTRIES)
-    rows = counted.rows.keep(numbers).take(np.arange(0, len(counted.rows), max(1, step)))
+    rows = counted.rows.take(np.arange(0, len(counted.rows), max(1, step)))
     E = _leading(*_mutual_information(rows, n), min(LEARNED_DIMENSIONS, n))
-    words = Names.seen(pieces, blocks, counted.seen.take(kept), counted.fingerprints[kept])
-    return WordVectors(tuple(words), counted.fingerprints[kept], *_weighted(E, np.arange(n)))
+    words = tuple(counted.names(pieces, blocks))
+    return WordVectors(words, counted.fingerprints, *_weighted(E, np.arange(n)))
 
 
 def _weighted(E: Array, place: Ints) -> tuple[Floats32, Floats32]:

@@ -162,16 +162,12 @@ class Sketches:
         distinct = np.flatnonzero((first == np.arange(n)) & (np.diff(self.starts) > 0))
         for band in range(bands):
             key = _band_keys(self.minima[distinct, band * rows : (band + 1) * rows])
-            order = np.argsort(key, kind="stable")
-            key, who = key[order], distinct[order]
-            meets = np.zeros(len(key), dtype=bool)
-            meets[1:] = key[1:] == key[:-1]
-            meets[:-1] |= meets[1:]
-            if meets.any():
-                link_similar(
-                    np.ascontiguousarray(who[meets]), np.ascontiguousarray(key[meets]), self.starts, self.values, KEPT,
-                    threshold, PATIENCE, parent,
-                )  # fmt: skip
+            ordered = np.sort(key)
+            twice = ordered[1:][ordered[1:] == ordered[:-1]]
+            if len(twice):
+                meets = np.flatnonzero(twice[np.searchsorted(twice, key).clip(max=len(twice) - 1)] == key)
+                meets = meets[np.argsort(key[meets], kind="stable")]
+                link_similar(distinct[meets], key[meets], self.starts, self.values, KEPT, threshold, PATIENCE, parent)
         while not np.array_equal(parent[parent], parent):
             parent = parent[parent]
         return _numbered(parent[first])
@@ -194,16 +190,15 @@ def _band_keys(minima: Hashes32) -> Hashes:
 
 def _first_of(keys: Hashes) -> Ints:
     """Return, for each row, the first row with the same key."""
-    if not len(keys):
-        return np.zeros(0, dtype=np.int64)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return first[inverse].astype(np.int64)
 
 
 def _numbered(roots: Ints) -> Ints:
     """Number groups in the order of their first rows; a root is the first row of its group."""
-    firsts = np.unique(roots)
-    return np.searchsorted(firsts, roots).astype(np.int64)
+    is_first = np.zeros(len(roots), dtype=bool)
+    is_first[roots] = True
+    return (np.cumsum(is_first) - 1)[roots]
 
 
 def near_groups(texts: Any, threshold: float = 0.8, *, shingle: int = 3, threads: int | None = None) -> Ints:
@@ -290,11 +285,12 @@ def span_keys(texts: list[str], size: int = 3) -> tuple[Hashes, list[list[tuple[
     first = np.flatnonzero(np.arange(len(hashes)) + size <= ends)
     keys = np.full(len(first), size, dtype=np.uint64)
     for k in range(size):
-        keys = _mixed(keys ^ hashes[first + k]) + np.uint64(0x9E3779B97F4A7C15)
+        keys = mixed(keys ^ hashes[first + k]) + np.uint64(0x9E3779B97F4A7C15)
     return keys, cut
 
 
-def _mixed(h: Hashes) -> Hashes:
+def mixed(h: Hashes) -> Hashes:
+    """Return the last step of SplitMix64, as the kernels take it."""
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(h ^ (h >> np.uint64(31)))

@@ -112,14 +112,10 @@ def _pipeline(name: str) -> Any:
     if not _PIPELINE.match(name) and not (Path(name) / "meta.json").is_file():
         raise LinnetError(f"'{name}' is no spaCy pipeline: neither a name such as en_core_web_sm nor a folder of one")
     try:
-        spacy = import_module("spacy")
-    except ImportError:
-        raise LinnetError(f"the spaCy pipeline {name} needs spaCy; install it with: pip install spacy") from None
-    try:
-        return spacy.load(name)
-    except OSError:
+        return import_module("spacy").load(name)
+    except (ImportError, OSError):
         raise LinnetError(
-            f"there is no spaCy pipeline {name}; install it with: python -m spacy download {name}"
+            f"there is no spaCy pipeline {name}; pip install spacy, then python -m spacy download {name}"
         ) from None
 
 

@@ -95,26 +95,15 @@ class Offsets:
         """
         if not 0 <= start <= end <= len(self):
             raise IndexError(f"characters {start} to {end} are not in a text of {len(self)}")
-        if start == end:
-            at = self._point(start)
-            return at, at
-        return self._begin(start), self._end(end)
-
-    def _run(self, at: int) -> TextRun:
-        return self.runs[bisect_right(self._starts, at) - 1]
-
-    def _begin(self, at: int) -> int:
-        run = self._run(at)
-        return run.source_start + (at - run.start if run.copied else 0)
-
-    def _end(self, at: int) -> int:
-        run = self._run(at - 1)
-        return run.source_start + at - run.start if run.copied else run.source_end
-
-    def _point(self, at: int) -> int:
         if not self.runs:
-            return 0
-        return self._begin(at) if at < len(self) else self.runs[-1].source_end
+            return 0, 0
+        begin = self._source(start, after=start == len(self))
+        return begin, begin if start == end else self._source(end, after=True)
+
+    def _source(self, at: int, *, after: bool) -> int:
+        """Return the place in the source before a character, or after the one before it."""
+        run = self.runs[bisect_right(self._starts, at - after) - 1]
+        return run.source_start + at - run.start if run.copied else run.source_end if after else run.source_start
 
     def after(self, first: Offsets) -> Offsets:
         """Return the map of two changes, `first` and then this one, straight to the first source."""
@@ -133,7 +122,7 @@ class Offsets:
         while start < end:
             run = self.runs[k]
             stop = min(end, run.end)
-            source = (self._begin(start), self._end(stop)) if run.copied else (run.source_start, run.source_end)
+            source = self.span(start, stop)
             found.append(TextRun(start + shift, stop + shift, *source, run.copied))
             start, k = stop, k + 1
         return found

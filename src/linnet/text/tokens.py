@@ -28,7 +28,6 @@ together. Das and Chen (2001) mark every word from such a word to the next punct
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import unicodedata
@@ -195,8 +194,7 @@ class Subword:
         _check_budget(kind, size)
         tk = _library()
         whole = [SURROGATES.sub("\ufffd", t) for t in texts]
-        with _one_thread():
-            tokenizer = _bpe(tk, whole, size) if kind == "bpe" else _wordpiece(tk, whole, size)
+        tokenizer = _bpe(tk, whole, size) if kind == "bpe" else _wordpiece(tk, whole, size)
         return cls(kind, tokenizer.to_str().encode())
 
     @classmethod
@@ -246,8 +244,7 @@ class Subword:
 
     def encoded(self, texts: Iterable[str]) -> list[Any]:
         """Return what the library gives for each text: tokens, offsets (in characters) and ids."""
-        with _one_thread():
-            return list(self._tokenizer.encode_batch([SURROGATES.sub("\ufffd", t) for t in texts]))
+        return list(self._tokenizer.encode_batch([SURROGATES.sub("\ufffd", t) for t in texts]))
 
     def tokens(self, text: str) -> list[Token]:
         """Return the pieces of a text with their places; a piece of half a character stands at the character."""
@@ -272,6 +269,8 @@ class Subword:
 
 
 def _library() -> Any:
+    """Import the library; it is kept to one thread unless the user says otherwise: linnet's own are around it."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     return require("tokenizers", "a BPE or WordPiece tokeniser", "subword")
 
 
@@ -328,20 +327,6 @@ def _alphabet(texts: list[str], most: int) -> list[str]:
 def _cuts(c: str) -> bool:
     """Whether a character is always a word of its own to the library: punctuation."""
     return unicodedata.category(c).startswith("P") or (c.isascii() and not c.isalnum())
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep the library to one thread: linnet's own threads are around it, and its news about forks are not wanted."""
-    before = os.environ.get("TOKENIZERS_PARALLELISM")
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop("TOKENIZERS_PARALLELISM", None)
-        else:
-            os.environ["TOKENIZERS_PARALLELISM"] = before
 
 
 TOKENISERS = {

@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from linnet.array_types import Floats, Ints
 from linnet.errors import DataError, check_choice, require
-from linnet.files import write_atomic
+from linnet.files import read_text, write_atomic
 from linnet.text.tokens import CASES, TOKENS, tokenised
 
 
@@ -294,9 +294,9 @@ class Vocabulary:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
         """Read a file written by ``save``."""
-        name = os.fspath(path)
+        content = read_text(path, "the vocabulary")
         try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
+            found = json.loads(content)
             if found["linnet"] != "vocabulary" or found["version"] != 1:
                 raise ValueError
             words, counts = list(map(str, found["words"])), np.array(found["counts"], dtype=np.int64)
@@ -307,10 +307,10 @@ class Vocabulary:
             if found["tokens"] not in TOKENS and not str(found["tokens"]).endswith(".json"):
                 raise ValueError
             about = (int(found["documents"]), int(found["n_tokens"]), found["tokens"], found["case"])
-        except OSError as error:
-            raise DataError(f"cannot read the vocabulary {name!r}: {error.strerror or error}") from None
         except (KeyError, TypeError, ValueError):
-            raise DataError(f"{name} does not hold a vocabulary that linnet wrote; write it again with save") from None
+            raise DataError(
+                f"{os.fspath(path)} does not hold a vocabulary that linnet wrote; write it again with save"
+            ) from None
         return cls(words, counts, held, *about)
 
 
@@ -324,12 +324,7 @@ def given_words(vocabulary: Any) -> tuple[str, ...]:
         return tuple(map(str, vocabulary))
     if os.fspath(vocabulary).endswith(".json"):
         return tuple(Vocabulary.load(vocabulary).words)
-    try:
-        lines = Path(vocabulary).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"cannot read the vocabulary {os.fspath(vocabulary)!r}: {error}; give a file with one word a line"
-        ) from None
+    lines = read_text(vocabulary, "the vocabulary, one word a line,").splitlines()
     return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from linnet.data.arrays import cells, decoded, printable
-from linnet.data.columns import ColumnChoice, column_names
+from linnet.data.arrays import cells, printable
+from linnet.data.columns import column_names
 from linnet.data.input_file import InputFile, RawBatch, ReadOptions, RecordReader, is_numeric
 from linnet.data.readers.jsonlines import columns_of
 from linnet.errors import DataError
@@ -104,7 +104,6 @@ def open_parquet(file: InputFile, options: ReadOptions) -> RecordReader:
 
     meta = opened.metadata
     reader = schema_reader(opened.schema_arrow, read)
-    reader.total_rows = meta.num_rows
     if meta.num_row_groups and meta.num_columns:
         reader.page_codec = meta.row_group(0).column(0).compression.lower()
     return reader
@@ -151,8 +150,7 @@ def _from_list(value: Sequence[Any]) -> RecordReader:
         for row, item in enumerate(value, 1):
             if not isinstance(item, dict):
                 raise DataError(f"row {row:,} is {type(item).__name__} where the rows before are dicts")
-        batch = RawBatch(columns_of(value), len(value))
-        return RecordReader(list(batch.columns), lambda names: iter([batch]), source=_counted(len(value), "object"))
+        return table_reader(pa.table(columns_of(value)), _counted(len(value), "object"))
     if isinstance(first, list | tuple):
         for row, item in enumerate(value, 1):
             if not isinstance(item, list | tuple) or len(item) != 2:
@@ -199,16 +197,14 @@ def _column(values: Any, what: str) -> pa.ChunkedArray:
 
 def from_lists(texts: Any, labels: Any = None) -> Dataset:
     """See `Dataset.from_lists`."""
-    from linnet.data.reading import finish
+    from linnet.data.reading import read
 
-    column = _column(texts, "text")
-    columns = {"text": column}
+    columns = {"text": _column(texts, "text")}
+    n = len(columns["text"])
     if labels is not None:
         columns["label"] = _column(labels, "label")
-        if len(columns["label"]) != len(column):
-            raise DataError(f"{len(column):,} texts but {len(columns['label']):,} labels: one label a text is needed")
-    how = "texts and labels as given" if labels is not None else "texts as given, no labels"
-    batch = decoded(RawBatch(columns, len(column)), list(columns))
-    reader = RecordReader(list(columns), lambda _: iter([batch]), source=_counted(len(column), "text"))
-    choice = ColumnChoice("text", "label" if labels is not None else None)
-    return replace(finish(batch, choice, reader), how=how)
+        if len(columns["label"]) != n:
+            raise DataError(f"{n:,} texts but {len(columns['label']):,} labels: one label a text is needed")
+    how = "texts as given, no labels" if labels is None else "texts and labels as given"
+    named = {"labelled": False} if labels is None else {"label": "label"}
+    return replace(read(table_reader(pa.table(columns), _counted(n, "text")), text="text", **named), how=how)

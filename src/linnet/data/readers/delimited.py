@@ -30,8 +30,6 @@ from linnet.data.input_file import InputFile, Malformed, RawBatch, ReadOptions, 
 _QUOTE = 34
 #: A quoted field of so many lines is looked at: they may be rows that a missing quote has swallowed.
 MANY_LINES = 5
-_MOST_LOOKED_AT = 2000  # fields of a block
-_SHOWN_ROWS = 500  # rows that show what rows look like
 _QUOTED = re.compile(rb'"([^"]*+(?:""[^"]*+)*+)("?)(.*)', re.DOTALL)
 
 
@@ -115,26 +113,14 @@ def quote_positions(data: bytes, dialect: Dialect) -> np.ndarray | None:
     return quotes if allowed.all() else None
 
 
-def _note(row: int, lines: int, closed: bool) -> str:
-    """Say that a quoted field took in lines which were meant as rows, and the remedy."""
-    what = f"{lines:,} lines that look like rows of their own" if closed else f"the last {lines:,} lines"
-    why = "is closed too late" if closed else "is never closed"
-    return f'row {row:,}: a quote {why}, so {what} became one field; close the quote in that row, or double it ("")'
+def swallowed_lines(data: bytes, dialect: Dialect, before: int = 0, n_rows: int | None = None) -> Iterator[str]:
+    r"""Describe quoted fields that run to the end without a closing quote, or over many lines with text behind that quote.
 
-
-def swallowed_lines(
-    data: bytes, dialect: Dialect, width: int, before: int = 0, n_rows: int | None = None
-) -> Iterator[str]:
-    r"""Describe quoted fields that run to the end without a closing quote, or over many lines that look like rows.
-
-    A field looks like rows if text follows its closing quote, or if most of its lines have as many fields as the table and
-    begin or end as other rows do.
-
-    >>> [note[:45] for note in swallowed_lines(b'a,"b\nc,d\n', Dialect(), 2)]
+    >>> [note[:45] for note in swallowed_lines(b'a,"b\nc,d\n', Dialect())]
     ['row 1: a quote is never closed, so the last 2']
-    >>> [note[:45] for note in swallowed_lines(b'a,b\nc,"d\n' + b"e,f\n" * 7 + b'g,"h"\n', Dialect(), 2)]
+    >>> [note[:45] for note in swallowed_lines(b'a,b\nc,"d\n' + b"e,f\n" * 7 + b'g,"h"\n', Dialect())]
     ['row 2: a quote is closed too late, so 9 lines']
-    >>> list(swallowed_lines(b'a,"b\nor, rather,\nc"\n', Dialect(), 2))
+    >>> list(swallowed_lines(b'a,"b\nor, rather,\nc"\n', Dialect()))
     []
     """
     if not dialect.quoting or b'"' not in data:
@@ -142,67 +128,15 @@ def swallowed_lines(
     if n_rows is not None and data.count(b"\n") - n_rows < MANY_LINES and data.count(b'"') % 2 == 0:
         return  # every row stands on a line of its own
     quotes = quote_positions(data, dialect)
-    if quotes is None:
-        yield from _swallowed_among_stray(data, dialect, width, before)
-        return
-    opening, closing = quotes[::2], np.append(quotes[1::2], len(data)) if len(quotes) % 2 else quotes[1::2]
-    newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10)
-    breaks = np.searchsorted(newlines, closing) - np.searchsorted(newlines, opening)
-    wanted = breaks >= MANY_LINES
-    wanted[-1] |= len(quotes) % 2 == 1
-    edges = _Edges(data, dialect, width) if wanted.any() else None
-    for k in np.flatnonzero(wanted)[:_MOST_LOOKED_AT].tolist():
-        begin, end = int(opening[k]), int(closing[k])
-        closed = end < len(data)
-        if not closed or (edges is not None and edges.found_in(data[begin:end])):
-            row = before + 1 + sum(bool(stop) for _, _, stop in records(data[:begin], dialect))
-            yield _note(row, _lines(data[begin:end], closed), closed)
-
-
-def _swallowed_among_stray(data: bytes, dialect: Dialect, width: int, before: int) -> Iterator[str]:
-    start, edges = 0, _Edges(data, dialect, width)
-    for row, (fields, end, stop) in enumerate(records(data, dialect), before + 1):
-        if data.count(b"\n", start, end - len(stop)) >= MANY_LINES or not stop:
-            for field in fields:
-                match = _QUOTED.match(field)
-                if match is None:
-                    continue
-                closed, after = bool(match[2]), match[3]
-                many = field.count(b"\n") >= MANY_LINES
-                if (not closed and b"\n" in field) or (many and (after.strip() or edges.found_in(match[1]))):
-                    yield _note(row, _lines(field, closed), closed)
-        start = end
-
-
-def _lines(field: bytes, closed: bool) -> int:
-    return field.count(b"\n") + (closed or not field.endswith(b"\n"))
-
-
-class _Edges:
-    """How rows begin and end: the first and the last cells of the rows that stand on one line, numbers as one kind."""
-
-    def __init__(self, data: bytes, dialect: Dialect, width: int) -> None:
-        self.delimiter, self.width = dialect.delimiter.encode(), width
-        rows = [fields for fields, _, _ in islice(records(data, dialect), _SHOWN_ROWS) if len(fields) == width]
-        plain = [fields for fields in rows if not any(b"\n" in field for field in (fields[0], fields[-1]))]
-        self.first, self.last = ({_kind(fields[at]) for fields in plain} - {None} for at in (0, -1))
-
-    def found_in(self, field: bytes) -> bool:
-        """Whether most lines of a field, but for the first and the last, have the cells of a row, and begin or end like one."""
-        lines = [line.rstrip(b"\r") for line in field.split(b"\n")[1:-1] if line.strip()]
-        if self.width < 2 or len(lines) < MANY_LINES - 1:
-            return False
-        return sum(map(self._is_row, lines)) >= 0.8 * len(lines)
-
-    def _is_row(self, line: bytes) -> bool:
-        cells = line.split(self.delimiter)
-        return len(cells) == self.width and (_kind(cells[0]) in self.first or _kind(cells[-1]) in self.last)
-
-
-def _kind(cell: bytes) -> bytes | None:
-    """What a cell has in common with others: its value where it is short, and that it is a number."""
-    cell = unquote(cell).strip()
-    return b"0" if cell.replace(b".", b"").isdigit() else cell if 0 < len(cell) <= 40 else None
+    if quotes is not None and len(quotes) % 2 == 0:
+        return  # every quote opens or closes a field
+    for row, (fields, _, _) in enumerate(records(data, dialect), before + 1):
+        for match in filter(None, map(_QUOTED.match, fields)):
+            lines, closed = match[0].count(b"\n"), bool(match[2])
+            if lines and not (closed and (lines < MANY_LINES or not match[3].strip())):
+                n = lines + (closed or not match[0].endswith(b"\n"))
+                what = f"closed too late, so {n:,} lines" if closed else f"never closed, so the last {n:,} lines"
+                yield f'row {row:,}: a quote is {what} became one field; close the quote in that row, or double it ("")'
 
 
 _HEAD = 1 << 18
@@ -321,7 +255,7 @@ def _batches(
     rows_before = 0
     for data in pieces(file.read, partial(whole_records, dialect=dialect), options.batch_bytes, file.name):
         columns, bad, n_rows = _parse(data, dialect, len(reader.names), keep, threads=not options.streaming)
-        reader.notes += islice(swallowed_lines(data, dialect, len(reader.names), rows_before, n_rows), _MOST_NOTES)
+        reader.notes += islice(swallowed_lines(data, dialect, rows_before, n_rows), _MOST_NOTES)
         rows_before += n_rows
         if n_rows:
             yield RawBatch(

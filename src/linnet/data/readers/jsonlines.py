@@ -55,7 +55,7 @@ def open_json(file: InputFile, options: ReadOptions) -> RecordReader:
         raise DataError(f"{file.name} is not a JSON array of objects: {error}") from None
     for row, value in enumerate(found, 1):
         if not isinstance(value, dict):
-            raise DataError(f"{file.name}: element {row:,} is not an object but {_kind(value)}")
+            raise DataError(f"{file.name}: element {row:,} is not an object but {type(value).__name__}")
     batch = RawBatch(columns_of(found), len(found))
     return RecordReader(list(batch.columns), lambda names: iter([batch]))
 
@@ -143,7 +143,7 @@ def _python_json(data: bytes, line: int) -> RawBatch:
         text = printable(raw) or ""
         try:
             value = json.loads(text, strict=False)
-            wrong = None if isinstance(value, dict) else f"not an object but {_kind(value)}"
+            wrong = None if isinstance(value, dict) else f"not an object but {type(value).__name__}"
         except (ValueError, RecursionError) as error:
             value, wrong = {}, str(error)
         if wrong is not None:
@@ -196,8 +196,3 @@ def rewrite_lines(
             raw = json.dumps(changed, ensure_ascii=False).encode("utf-8", "replace")
         fields = ", ".join([f"{key}: {values[k]}" for key, values in zip(keys, columns, strict=True)])
         yield raw[:-1].rstrip() + f", {fields}}}\n".encode()
-
-
-def _kind(value: Any) -> str:
-    names = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "a boolean"}
-    return names.get(type(value), "null" if value is None else type(value).__name__)

@@ -191,9 +191,7 @@ def open_folder(folder: Path, options: ReadOptions) -> RecordReader:
     """
     found = [(path, label.name) for label in sorted(folder.iterdir()) if _is_class(label) for path in _texts(label)]
     if not found:
-        files = sorted(path.name for path in folder.iterdir() if path.is_file())
-        hint = f"; did you mean one of its files ({', '.join(files[:3])})?" if files else ""
-        raise DataError(f"{folder} is a folder without class folders (folder/LABEL/*.txt){hint}")
+        raise DataError(f"{folder} is a folder without class folders (folder/LABEL/*.txt)")
 
     def batches(names: Sequence[str] | None) -> Iterator[RawBatch]:
         read = ((path, label, _content(path)) for path, label in found)

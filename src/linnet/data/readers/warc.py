@@ -85,14 +85,10 @@ def records(read: Callable[[int], bytes], name: str) -> Iterator[Record]:
 
     number = 0
     while True:
-        while len(data) - at < 4 and more():
-            pass
-        while data[at : at + 2] == b"\r\n" or data[at : at + 1] == b"\n":
-            at += 2 if data[at : at + 1] == b"\r" else 1
-            if len(data) - at < 4:
-                more()
-        if at >= len(data) and not more():
-            return
+        while data[at : at + 1] in (b"\r", b"\n", b""):  # empty lines, or nothing left here
+            at += 1
+            if at >= len(data) and not more():
+                return
         number += 1
         while (end := data.find(b"\r\n\r\n", at)) < 0:
             if len(data) - at > _LONGEST_HEAD or not more():

@@ -35,7 +35,9 @@ from linnet.files import temporary_folder
 from linnet.text.clean.pages import Pages
 from linnet.text.clean.rules import Cleaner
 from linnet.text.duplicates import SAME, Sketches, bands_for, repeats, same_keys, sentences, span_keys
+from linnet.text.offsets import apply
 
+_GONE = "\0"  # in place of a sentence that is cut out: no text that was read holds it
 _SAMPLES = 5
 _LONGEST = 160
 
@@ -118,14 +120,10 @@ class CleaningReport:
         """Return the table: rule, documents, lines, places."""
         out = [["rule", "documents", "lines", "places"], ["input", f"{self.documents:,}", f"{self.lines:,}", ""]]
         for t in self.tallies.values():
+            documents, lines = f"{-t.documents:,}", f"{-t.lines:,}"
             if t.level == "text":
-                change = f"{t.line_change:+,}" if t.line_change else ""
-                out.append([t.name, f"{t.documents:,} changed", change, f"{t.places:,}"])
-        for t in self.tallies.values():
-            if t.level != "text":
-                documents = "" if t.level == "line" else f"-{t.documents:,}" if t.documents else "0"
-                lines = f"-{t.lines:,}" if t.lines else "0"
-                out.append([t.name, documents, lines, f"{t.places:,}" if t.places else ""])
+                documents, lines = f"{t.documents:,} changed", f"{t.line_change:+,}" if t.line_change else ""
+            out.append([t.name, "" if t.level == "line" else documents, lines, f"{t.places:,}" if t.places else ""])
         out.append(["kept", f"{self.kept_documents:,}", f"{self.kept_lines:,}", ""])
         return out
 
@@ -250,24 +248,11 @@ def without(text: str, found: list[tuple[int, int]], hit: Any) -> tuple[str, int
     >>> without("One. Two.\nThree.\nFour.", [(0, 4), (5, 9), (10, 16), (17, 22)], [False, True, True, False])
     ('One.\nFour.', 1)
     """
-    out, gone, at = [], 0, 0
-    cuts = [span for span, cut in zip(found, hit, strict=True) if cut]
-    k = 0
-    for line in text.split("\n"):
-        end, pieces, here = at + len(line), [], at
-        while k < len(cuts) and cuts[k][0] < end:
-            pieces.append(text[here : cuts[k][0]])
-            here = cuts[k][1]
-            k += 1
-        if pieces:
-            left = "".join([*pieces, text[here:end]])
-            left = " ".join(left.split())
-            gone += not left
-            if left:
-                out.append(left)
-        else:
-            out.append(line)
-        at = end + 1
+    out, gone = [], 0
+    for line in apply(text, [(*span, _GONE) for span, cut in zip(found, hit, strict=True) if cut]).split("\n"):
+        left = " ".join(line.replace(_GONE, "").split()) if _GONE in line else line
+        gone += not left and left != line
+        out += [left] if left or left == line else []
     return "\n".join(out), gone
 
 
@@ -277,7 +262,7 @@ _UNASKED = {
 }
 
 Write = Callable[[Any], None]
-Tell = Callable[[str, int, int], None]
+Tell = Callable[[str, int], None]
 
 
 class Corpus:
@@ -323,7 +308,7 @@ class Corpus:
     ) -> CleaningReport:
         """Clean batches; hand tables of what is kept to `write`, and of what is not to `removed`.
 
-        `tell` is called with the name of a stage, the documents it has seen and the bytes of this batch.
+        `tell` is called with the name of a stage, and how many documents it has seen since the last call.
         """
         work = _Work(self, removed, tell)
         chunks = work.first(batches)
@@ -344,7 +329,7 @@ class _Work:
 
     def __init__(self, plan: Corpus, removed: Write | None = None, tell: Tell | None = None) -> None:
         self.plan, self.removed = plan, removed
-        self.tell = tell or (lambda stage, documents, size: None)
+        self.tell = tell or (lambda stage, documents: None)
         self.columns: Any = None
         self.report = report = CleaningReport()
         for rule in plan.text.rules:
@@ -379,7 +364,7 @@ class _Work:
                     if wrong is not None:
                         chunk.texts[k] = wrong.raw
             self.aside(chunk, gone)
-            self.tell("cleaning", len(chunk), batch.table.nbytes)
+            self.tell("cleaning", len(chunk))
             if keep:
                 yield chunk.take(keep, texts)
 
@@ -506,7 +491,7 @@ class _Work:
                 size = int(np.sum(chunk.keys))
                 left = second(chunk, np.array(marked[at : at + size]), kind)
                 at += size
-                self.tell(DEDUP[kind], len(chunk), 0)
+                self.tell(DEDUP[kind], len(chunk))
                 if len(left):
                     yield left
             del marked

@@ -13,28 +13,18 @@ removed by exactly one rule. Repeated three-sentence spans need the whole corpus
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from linnet.errors import DataError
+from linnet.files import read_text
 from linnet.text.clean.rules import CleaningRule, RuleList, read_rule
 from linnet.text.duplicates import sentences
-from linnet.text.offsets import Edit
 
 _TERMINAL = tuple(".!?\"'\u2026\u201d\u2019\u00bb\u3002\uff01\uff1f\u300d\u300f")
-
-
-def has_placeholder(text: str) -> bool:
-    """Say whether a page has the placeholder "lorem ipsum"."""
-    return "lorem ipsum" in text.lower()
-
-
-def has_curly_bracket(text: str) -> bool:
-    """Say whether a page has a curly bracket, as program code has."""
-    return "{" in text or "}" in text
 
 
 def has_bad_word(text: str, words: tuple[str, ...]) -> bool:
@@ -52,26 +42,6 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(reversed(phrases))})(?!\w)")
 
 
-def is_not_terminated(line: str) -> bool:
-    """Say whether a line does not end like a sentence: menus and headings do not."""
-    return not line.endswith(_TERMINAL)
-
-
-def is_short(line: str, least: int) -> bool:
-    """Say whether a line has too few words."""
-    return len(line.split()) < least
-
-
-def names_javascript(line: str) -> bool:
-    """Say whether a line has the word javascript, as warnings of pages that need scripts have."""
-    return "javascript" in line.lower()
-
-
-def has_few_sentences(text: str, least: int) -> bool:
-    """Say whether a page has too few sentences."""
-    return len(sentences(text)) < least
-
-
 def _number(value: str) -> int:
     if not value.isdecimal():
         raise DataError(f"'{value}': expected a number, for example words=5")
@@ -80,11 +50,7 @@ def _number(value: str) -> int:
 
 def _word_list(path: str) -> tuple[str, ...]:
     """Read a list: one word or phrase a line, lines that start with # aside."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise DataError(f"cannot read the word list {path}: {reason}") from None
+    lines = read_text(path, "the word list").splitlines()
     words = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
     if not words:
         raise DataError(f"the word list {path} holds no words; write one word or phrase a line")
@@ -95,16 +61,17 @@ def _word_list(path: str) -> tuple[str, ...]:
 C4 = {
     rule.name: rule
     for rule in (
-        CleaningRule("lorem", "pages with the placeholder 'lorem ipsum'", has_placeholder, level="page"),
-        CleaningRule("curly", "pages with a curly bracket", has_curly_bracket, level="page"),
+        CleaningRule("lorem", "pages with the placeholder 'lorem ipsum'", lambda text: "lorem ipsum" in text.lower(), level="page"),
+        CleaningRule("curly", "pages with a curly bracket", lambda text: "{" in text or "}" in text, level="page"),
         CleaningRule("badwords", "pages with a word of your list (badwords=FILE, one word or phrase a line)", has_bad_word,
                      "words", (), "page", _word_list),
-        CleaningRule("terminal", "lines that do not end in a terminal mark (. ! ? or a closing quote)", is_not_terminated,
-                     level="line"),
-        CleaningRule("words", "lines of fewer than 3 words (words=N for another number)", is_short, "least", 3, "line", _number),
-        CleaningRule("javascript", "lines with the word javascript", names_javascript, level="line"),
+        CleaningRule("terminal", "lines that do not end in a terminal mark (. ! ? or a closing quote)",
+                     lambda line: not line.endswith(_TERMINAL), level="line"),
+        CleaningRule("words", "lines of fewer than 3 words (words=N for another number)",
+                     lambda line, least: len(line.split()) < least, "least", 3, "line", _number),
+        CleaningRule("javascript", "lines with the word javascript", lambda line: "javascript" in line.lower(), level="line"),
         CleaningRule("sentences", "pages with fewer than 5 sentences left (sentences=N for another number)",
-                     has_few_sentences, "least", 5, "left", _number),
+                     lambda text, least: len(sentences(text)) < least, "least", 5, "left", _number),
     )
 }  # fmt: skip
 
@@ -122,7 +89,7 @@ def make_page_rule(spec: str | Mapping[str, Any] | CleaningRule) -> CleaningRule
 class Filtered:
     """A page after the rules: what is left, which rule removed the page, how many lines each rule took, and samples.
 
-    The numbers of `lines` and `kept` add up to the lines of the page. `edits` lead from the page to `text`.
+    The numbers of `lines` and `kept` add up to the lines of the page.
     """
 
     text: str
@@ -130,7 +97,6 @@ class Filtered:
     lines: dict[str, int]
     kept: int
     samples: dict[str, list[str]] = field(default_factory=dict)
-    edits: list[Edit] = field(default_factory=list)
 
 
 class Pages(RuleList):
@@ -150,50 +116,30 @@ class Pages(RuleList):
 
     def filter(self, text: str) -> Filtered:
         """Apply the rules to a page."""
-        everything: list[Edit] = [(0, len(text), "")] if text else []
         n_lines = text.count("\n") + 1
         for rule in self._of_level("page"):
             if rule(text):
-                return Filtered("", rule.name, {rule.name: n_lines}, 0, {rule.name: [text]}, everything)
-        left, counts, samples, edits = self._lines(text)
+                return Filtered("", rule.name, {rule.name: n_lines}, 0, {rule.name: [text]})
+        left, counts, samples = self._lines(text)
         n_left = n_lines - sum(counts.values())
         if n_left == 0:
-            return Filtered("", "empty", counts, 0, samples, everything)
+            return Filtered("", "empty", counts, 0, samples)
         for rule in self._of_level("left"):
             if rule(left):
-                counts, samples = {**counts, rule.name: n_left}, {**samples, rule.name: [left]}
-                return Filtered("", rule.name, counts, 0, samples, everything)
-        return Filtered(left, None, counts, n_left, samples, edits)
+                return Filtered("", rule.name, counts | {rule.name: n_left}, 0, samples | {rule.name: [left]})
+        return Filtered(left, None, counts, n_left, samples)
 
-    def _lines(self, text: str) -> tuple[str, dict[str, int], dict[str, list[str]], list[Edit]]:
-        counts: dict[str, int] = {}
+    def _lines(self, text: str) -> tuple[str, dict[str, int], dict[str, list[str]]]:
+        counts: Counter[str] = Counter()
         samples: dict[str, list[str]] = {}
-        keep: list[tuple[int, int]] = []
-        rules, at = self._of_level("line"), 0
-        if not rules:
-            return text, counts, samples, []
+        keep, rules = [], self._of_level("line")
         for line in text.split("\n"):
             bare = line.strip()
-            why = next((rule.name for rule in rules if rule(bare)), None) if bare else "blank"
+            why = next((rule.name for rule in rules if rule(bare)), None) if bare or not rules else "blank"
             if why is None:
-                keep.append((at, at + len(line)))
+                keep.append(line)
             else:
-                counts[why] = counts.get(why, 0) + 1
+                counts[why] += 1
                 if bare:
                     samples.setdefault(why, []).append(line)
-            at += len(line) + 1
-        return "\n".join([text[a:b] for a, b in keep]), counts, samples, _cuts(keep, len(text))
-
-
-def _cuts(keep: list[tuple[int, int]], length: int) -> list[Edit]:
-    """Return the edits that leave the given lines, parted by one newline each."""
-    edits: list[Edit] = []
-    at = 0
-    for k, (start, end) in enumerate(keep):
-        first = start - 1 if k else start  # the newline before a line stays with it
-        if first > at:
-            edits.append((at, first, ""))
-        at = end
-    if at < length:
-        edits.append((at, length, ""))
-    return edits
+        return "\n".join(keep), dict(counts), samples

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from html.entities import html5
-from itertools import pairwise
 from typing import Any, ClassVar, Literal, Self
 
 from linnet.errors import DataError, check_choice, require
@@ -121,7 +120,7 @@ def mojibake(text: str) -> list[Edit]:
     """Repair text that was decoded with the wrong code, line by line, with ftfy (``schÃ¶n`` was ``schön``).
 
     >>> mojibake("schÃ¶n, bÃ¤h")
-    [(3, 5, 'ö'), (9, 11, 'ä')]
+    [(3, 11, 'ön, bä')]
     """
     if text.isascii():
         return []
@@ -130,35 +129,14 @@ def mojibake(text: str) -> list[Edit]:
     at = 0
     for line in text.split("\n"):
         if not line.isascii():
-            found += [(start + at, end + at, new) for start, end, new in _changes(line, fixer.fix_encoding(line))]
+            fixed = fixer.fix_encoding(line)
+            found += [_trimmed(line, fixed, at)] if fixed != line else []
         at += len(line) + 1
     return found
 
 
-_KEPT = re.compile(r"([ -~]+)")  # in every code that ftfy tries, these characters are themselves
-
-
-def _changes(old: str, new: str) -> list[Edit]:
-    """Find small edits from a line to its repair: printable ASCII characters are in both, and between them lies the rest.
-
-    >>> _changes("a: Ã© b", "a: é b")
-    [(3, 5, 'é')]
-    """
-    before, after = _KEPT.split(old), _KEPT.split(new)  # every second piece is kept
-    if before[1::2] != after[1::2]:
-        return [_trimmed(old, new)]
-    found: list[Edit] = []
-    at = 0
-    for was, now in zip(before, after, strict=True):
-        if was != now:
-            start, end, text = _trimmed(was, now)
-            found.append((at + start, at + end, text))
-        at += len(was)
-    return found
-
-
-def _trimmed(old: str, new: str) -> Edit:
-    """One edit from old to new, without what they share at both ends.
+def _trimmed(old: str, new: str, at: int = 0) -> Edit:
+    """One edit from old, which begins at a place, to new, without what they share at both ends.
 
     >>> _trimmed("abcd", "axd")
     (1, 3, 'x')
@@ -166,13 +144,13 @@ def _trimmed(old: str, new: str) -> Edit:
     least = min(len(old), len(new))
     start = next((k for k in range(least) if old[k] != new[k]), least)
     back = next((k for k in range(least - start) if old[-1 - k] != new[-1 - k]), least - start)
-    return start, len(old) - back, new[start : len(new) - back]
+    return at + start, at + len(old) - back, new[start : len(new) - back]
 
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
-# Letters that may join the one before them in a normal form, though they are no marks: Hangul, half-width kana, Kirat Rai.
-_JOINING = re.compile("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\ud7b0-\ud7ff\uff9e-\uffdc\U00016d40-\U00016d7f]")
+# What a normal form may change: no character below U+0300 joins the one before it.
+_JOINING = re.compile("[\0-\u02ff]?[\u0300-\U0010ffff]+|[\x80-\u02ff]")
 
 
 def normal_form(text: str, form: Form) -> list[Edit]:
@@ -183,35 +161,13 @@ def normal_form(text: str, form: Form) -> list[Edit]:
     """
     if unicodedata.is_normalized(form, text):
         return []
-    whole = unicodedata.normalize(form, text)
-    for starts in (_starts, _ascii_starts):
-        cuts = [*starts(text), len(text)]
-        pieces = [text[a:b] for a, b in pairwise(cuts)]
-        normal = [unicodedata.normalize(form, piece) for piece in pieces]
-        if "".join(normal) == whole:  # no two pieces would have joined
-            changed = zip(cuts, pieces, normal, strict=False)
-            return [(at, at + len(old), new) for at, old, new in changed if old != new]
-    return [_trimmed(text, whole)]
+    pieces = ((match.start(), match[0], unicodedata.normalize(form, match[0])) for match in _JOINING.finditer(text))
+    return [_trimmed(old, new, at) for at, old, new in pieces if old != new]
 
 
 def _known_form(form: str) -> str:
     check_choice("Unicode form", form, _FORMS)
     return form
-
-
-def _starts(text: str) -> list[int]:
-    """Return where a character begins that cannot join the one before it: 0 first."""
-    found = [0]
-    for at, character in enumerate(text):
-        if at and (
-            character < "\u0300" or not (unicodedata.category(character)[0] == "M" or _JOINING.match(character))
-        ):
-            found.append(at)
-    return found
-
-
-def _ascii_starts(text: str) -> list[int]:
-    return [0, *(at for at, character in enumerate(text) if at and character < "\x80")]
 
 
 _SPACE = re.compile(r"\s(?:\s++|(?<! ))")  # all but a single blank
@@ -236,22 +192,23 @@ def whitespace(text: str, lines: bool) -> list[Edit]:
 
 # ---- Markup, web addresses, e-mail addresses and numbers: removed, or replaced by a word that the classifier can use.
 #
-# Each rule jumps from one tell-tale sign (``://``, ``www.``, ``@``) to the next, so that a text without them costs next to
-# nothing, and looks back a bounded number of characters, so that no text can make it slow.
+# Each rule looks for its tell-tale sign first (``://``, ``ww.``, ``@``), so that a text without costs next to nothing, and
+# looks back a bounded number of characters, so that no text can make it slow.
 
 
-_SIGN = re.compile(r"://|[Ww]ww\.|WWW\.")
-_SCHEME = re.compile(r"(?:https?|ftps?|sftp|gopher|news|nntp|telnet|irc|file|git|ssh|s3|ws|wss)\Z", re.IGNORECASE)
-_ADDRESS = re.compile(r"[^\s<>\"`{}|\\^\u201c\u201d\u2018\u2019\u00ab\u00bb\u3000-\u3002\uff08\uff09\uff0c]*")
+_STOP = r"\s<>\"`{}|\\^\u201c\u201d\u2018\u2019\u00ab\u00bb\u3000-\u3002\uff08\uff09\uff0c"
+_HOST = r"[0-9A-Za-z\u00a1-\uffff-]"
+_SIGN = re.compile(rf"://|(?:[Ww]ww|WWW)\.(?={_HOST}++\.{_HOST}{{2}})")
+_SCHEMES = "https?|ftps?|sftp|gopher|news|nntp|telnet|irc|file|git|ssh|s3|wss?"
+_BEGIN = re.compile(rf"(?:(?<![^\W_])(?:{_SCHEMES})://|(?<![\w@.])www\.)\Z", re.IGNORECASE)
+_BODY = re.compile(rf"(?:[^{_STOP}()\[\]]++|\([^{_STOP}()]*+\)|\[[^{_STOP}\[\]]*+\])++")
 _TRAILING = ".,;:!?'*_~"
-_DOUBTFUL = _TRAILING + ")]"
-_HOST = re.compile(r"[0-9A-Za-z\u00a1-\uffff-]+\.[0-9A-Za-z\u00a1-\uffff-]{2,}")
 
 
 def urls(text: str, replacement: str) -> list[Edit]:
     """Remove web addresses, or put a word in their place: ``http://...``, ``ftp://...``, ``www...``.
 
-    A full stop or comma after an address is not part of it, nor is a bracket that opened before it.
+    A full stop or comma after an address is not part of it, nor is a bracket without its other half.
 
     >>> urls("(see http://example.org/a_(b), or www.example.org.)", "URL")
     [(5, 29, 'URL'), (34, 49, 'URL')]
@@ -259,38 +216,13 @@ def urls(text: str, replacement: str) -> list[Edit]:
     found: list[Edit] = []
     done = 0
     for sign in _SIGN.finditer(text) if "://" in text or "ww." in text or "WW." in text else ():
-        at = sign.start()
-        start = _address_start(text, at, done) if at >= done else -1
-        end = _address_end(text, at + 3) if start >= 0 else at
-        if end > at + 3 and (text[at] == ":" or _HOST.match(text, at + 4, end)):
-            found.append((start, end, replacement))
-            done = end
+        begin = _BEGIN.search(text, max(done, sign.start() - 7), sign.end())
+        body = _BODY.match(text, sign.end()) if begin else None
+        kept = body[0].rstrip(_TRAILING) if body else ""
+        if begin and kept:
+            done = sign.end() + len(kept)
+            found.append((begin.start(), done, replacement))
     return found
-
-
-def _address_start(text: str, at: int, done: int) -> int:
-    """Return where the address with a sign at a place begins, not before done; -1 inside a word, and for an unknown scheme."""
-    if text[at] != ":":
-        return -1 if at and (text[at - 1].isalnum() or text[at - 1] in "_@.") else at
-    scheme = _SCHEME.search(text, max(done, at - 7), at)
-    return -1 if scheme is None or text[scheme.start() - 1 : scheme.start()].isalnum() else scheme.start()
-
-
-def _address_end(text: str, at: int) -> int:
-    """Return where an address ends: before trailing signs, and before brackets that it does not open."""
-    match = _ADDRESS.match(text, at)
-    end = match.end() if match else at
-    if end == at or text[end - 1] not in _DOUBTFUL:
-        return end
-    opened = {close: text.count(close, at, end) - text.count(open_, at, end) for open_, close in ("()", "[]")}
-    while end > at:
-        last = text[end - 1]
-        if last in opened and opened[last] > 0:
-            opened[last] -= 1
-        elif last not in _TRAILING:
-            break
-        end -= 1
-    return end
 
 
 _LOCAL = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&'*+/=?^_`{|}~-"
@@ -384,21 +316,17 @@ def html(text: str, block: str) -> list[Edit]:
 def _tags(text: str, block: str) -> list[Edit]:
     """Find tags, comments, scripts and styles."""
     found: list[Edit] = []
-    at: int | None = 0
-    while at is not None:
-        places, at = _MARKUP.finditer(text, at), None
-        for match in places:
-            (start, end), name = match.span(), match[2]
-            kind = "inline" if name is None else _PUT.get(name) or _put(name)
-            if not kind:  # what stands inside it may be a tag
-                at = start + 1
-                break
-            if kind == "raw" and not match[1]:
-                closing = _RAW_END[name.lower()].search(text, end)
-                at = end = closing.end() if closing else len(text)
-            found.append((start, end, block if kind == "block" else ""))
-            if at is not None:
-                break
+    at = 0
+    while match := _MARKUP.search(text, at):
+        (start, at), name = match.span(), match[2]
+        kind = "inline" if name is None else _PUT.get(name) or _put(name)
+        if not kind:  # what stands inside it may be a tag
+            at = start + 1
+            continue
+        if kind == "raw" and not match[1]:
+            closing = _RAW_END[name.lower()].search(text, at)
+            at = closing.end() if closing else len(text)
+        found.append((start, at, block if kind == "block" else ""))
     return found
 
 
@@ -420,12 +348,8 @@ def _put(name: str) -> str:
 
 
 def _entities(text: str) -> list[Edit]:
-    found = []
-    for match in _ENTITY.finditer(text):
-        new = _decoded(match[0])
-        if new is not None:
-            found.append((match.start(), match.end(), new))
-    return found
+    found = ((*match.span(), _decoded(match[0])) for match in _ENTITY.finditer(text))
+    return [(start, end, new) for start, end, new in found if new is not None]
 
 
 @lru_cache(4096)
