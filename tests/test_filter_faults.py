@@ -222,8 +222,7 @@ def test_a_damaged_shard_is_set_aside_and_the_counts_add_up(made, tmp_path, rule
         manifest = filter_corpus(model, [corpus], tmp_path / "out", RULES[rule], engine=engine)
     assert manifest["rows"] == manifest["kept"] + manifest["dropped"] + manifest["unusable"]
     assert [shard["name"] for shard in manifest["bad_shards"]] == ["part-002.parquet"]
-    assert manifest["bad_shards"][0]["rows"] == (500 if damage == "page" else None)
-    assert manifest["rows"] == (2000 if damage == "page" else 1500)
+    assert manifest["rows"] == 1500
     assert not (tmp_path / "out/part-002.parquet").exists()
     assert (tmp_path / "out/_quarantine/shards.json").exists()
     sick.unlink()  # what is left is what a corpus without that shard gives
@@ -249,7 +248,7 @@ def test_a_shard_vanishes_and_comes_back(made, tmp_path, rule):
 
     with pytest.raises(LinnetError, match=r"part-006.parquet has gone .* 7 of 8 shards are done"):
         run(on_progress=tell)
-    with pytest.raises(LinnetError, match=r"part-006.parquet was there when it began"):
+    with pytest.raises(LinnetError, match=r"holds a run that is not this one: other shards"):
         run()
     away.rename(victim)
     manifest = run()

@@ -7,17 +7,12 @@ and then its worker is restarted and the shard tried again.
 
 from __future__ import annotations
 
-import contextlib
-import operator
-import queue
 import uuid
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from linnet.engines.engine import Add, Engine, Function, News, ShardMap, SharedValue, Tasks, call, check
+from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks, call
 from linnet.errors import LinnetError, require
-
-POLL_SECONDS = 0.5  # at most, between two looks at the tasks
 
 
 class DaskEngine(Engine):
@@ -81,23 +76,8 @@ class DaskEngine(Engine):
         if self._cluster is not None:
             self._cluster.close()
 
-    def _tasks(self, function: Function, shared: Sequence[SharedValue], keep: bool = False) -> Tasks:
-        return _DaskTasks(self._client, function, shared, self.threads, keep)
-
-    def add_up(self, function: Function, shards: Sequence[Any], *shared: SharedValue, add: Add = operator.add) -> Any:
-        """Map, and add up on the workers, pairwise in the order of the shards: only the sum travels to the driver."""
-        if not shards:
-            raise LinnetError("no shards to add up; give one at least")
-        level: list[Any] = [None] * len(shards)
-        tasks = self._tasks(function, shared, keep=True)
-        for outcome in ShardMap(self, tasks, shards).outcomes():
-            level[outcome.index] = check(outcome, shards)  # a future: the value stays on its worker
-        while len(level) > 1:
-            pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
-            level = [
-                self._client.submit(_added, *pair, add, pure=False) if len(pair) == 2 else pair[0] for pair in pairs
-            ]
-        return level[0].result()[1]
+    def _tasks(self, function: Function, shared: Sequence[SharedValue]) -> Tasks:
+        return _DaskTasks(self._client, function, shared, self.threads)
 
 
 class _Scattered:
@@ -114,15 +94,12 @@ class _Scattered:
 
 
 class _DaskTasks(Tasks):
-    """Tasks are futures, by their keys. With `keep` the value of a task is its future."""
+    """Tasks are futures, by their keys."""
 
-    def __init__(
-        self, client: Any, function: Function, shared: Sequence[SharedValue], threads: int | None, keep: bool
-    ) -> None:
-        self.client, self.function, self.shared, self.threads, self.keep = client, function, shared, threads, keep
+    def __init__(self, client: Any, function: Function, shared: Sequence[SharedValue], threads: int | None) -> None:
+        super().__init__()
+        self.client, self.function, self.shared, self.threads = client, function, shared, threads
         self.futures: dict[Hashable, Any] = {}
-        self.started: list[News] = []
-        self.ended: queue.SimpleQueue[Hashable] = queue.SimpleQueue()
         self.name = f"linnet-{getattr(function, '__name__', 'map')}"
 
     def submit(self, shard: Any) -> Hashable:
@@ -132,31 +109,22 @@ class _DaskTasks(Tasks):
             _call_on_worker, self.function, shard, self.threads, *values, key=key, pure=False, retries=0
         )
         self.futures[key] = future
-        future.add_done_callback(lambda ended: self.ended.put(ended.key))
-        self.started.append(News(key, "begin"))
+        future.add_done_callback(self._tell)
         return key
 
-    def poll(self, seconds: float | None) -> list[News]:
-        if self.started:
-            started, self.started = self.started, []
-            return started
-        with contextlib.suppress(queue.Empty):
-            self.ended.get(timeout=POLL_SECONDS if seconds is None else min(seconds, POLL_SECONDS))
-        done = [key for key, future in self.futures.items() if future.done()]
-        return [self._news(key, self.futures.pop(key)) for key in done]
-
-    def _news(self, key: Hashable, future: Any) -> News:
-        if future.status == "cancelled":
-            return News(key, "lost", "it was restarted")
+    def _tell(self, future: Any) -> None:
+        """In a thread of Dask: tell what a task gave."""
         try:
-            if self.keep:  # only whether there is a value travels
-                worker, error = self.client.submit(_without_value, future, pure=False).result()
-                value = future
-            else:
-                worker, value, error = future.result()
-        except Exception as died:  # Dask's own error: the worker died with the task or with its result
-            return News(key, "lost", type(died).__name__)
-        return News(key, "value", value, worker) if error is None else News(key, "error", error, worker)
+            worker, value, error = future.result()
+        except (
+            BaseException
+        ) as died:  # Dask's own error: the worker died or was restarted with the task or with its result
+            self.news.put(News(future.key, "lost", type(died).__name__))
+            return
+        self.futures.pop(future.key, None)
+        self.news.put(
+            News(future.key, "value" if error is None else "error", value if error is None else error, worker)
+        )
 
     def worker(self, task: Hashable) -> str:
         return next((worker for worker, keys in self.client.processing().items() if task in keys), "")
@@ -171,11 +139,10 @@ class _DaskTasks(Tasks):
             self.client.restart_workers(hung, timeout=20, raise_for_error=False)
         except (ValueError, TimeoutError, KeyError):  # no nanny, or gone already: at least nothing new goes there
             self.client.retire_workers(hung, close_workers=True, remove=True)
-        self.started = [News(key, "begin") for key in self.futures]  # they may have been on the same workers
 
     def close(self, tasks: Sequence[Hashable]) -> None:
         """Cancel tasks."""
-        self.client.cancel([self.futures.pop(task) for task in tasks], force=True)
+        self.client.cancel([self.futures.pop(task) for task in tasks if task in self.futures], force=True)
 
 
 def _call_on_worker(
@@ -184,11 +151,3 @@ def _call_on_worker(
     from distributed import get_worker
 
     return get_worker().address, *call(function, shard, values, threads)
-
-
-def _without_value(answer: tuple[str, Any, Exception | None]) -> tuple[str, Exception | None]:
-    return answer[0], answer[2]
-
-
-def _added(left: Any, right: Any, add: Add) -> tuple[str, Any, Exception | None]:
-    return "", add(left[1], right[1]), None

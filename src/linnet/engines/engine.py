@@ -14,10 +14,12 @@ What runs on workers; and a worker process of the local engine, which takes task
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 import os
 import pickle
+import queue
 import signal
 import threading
 import time
@@ -47,7 +49,6 @@ class Outcome:
     error: Exception | None = None
     attempts: int = 1
     worker: str = ""
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,18 +84,21 @@ class News:
 
 
 class Tasks(ABC):
-    """The tasks of one map on the workers of an engine; all that an engine must know how to do."""
+    """The tasks of one map on the workers of an engine; all that an engine must know how to do.
+
+    What becomes of a task is put into the queue `news`, from any thread; what tasks say that no longer run is not heard.
+    """
 
     start_seconds: float | None = None
-    """How long a task may wait for its worker to start; it is no part of the time of the shard."""
+    """How long a task may wait for its worker to start, which is no part of the time of the shard; None: there is no "begin"."""
+
+    def __init__(self) -> None:
+        self.news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self.running: dict[Hashable, _Attempt] = {}
 
     @abstractmethod
     def submit(self, shard: Any) -> Hashable:
         """Hand a shard to a worker; returns the name of the task."""
-
-    @abstractmethod
-    def poll(self, seconds: float | None) -> list[News]:
-        """Wait for news, no longer than so many seconds."""
 
     def worker(self, task: Hashable) -> str:
         """Return the name of the worker of a running task; "" where that is not known."""
@@ -187,7 +191,7 @@ class ShardMap:
         self.engine, self.tasks, self.shards = engine, tasks, shards
         self.watch = watch or (lambda _: None)
         self.waiting = deque(_Attempt(index) for index in range(len(shards)))
-        self.running: dict[Hashable, _Attempt] = {}
+        self.running = tasks.running
 
     def outcomes(self) -> Iterator[Outcome]:
         """Run until every shard has its outcome; tasks that run are ended if the caller leaves."""
@@ -195,16 +199,21 @@ class ShardMap:
             while self.waiting or self.running:
                 while self.waiting and len(self.running) < self.engine.workers:
                     attempt = self.waiting.popleft()
-                    attempt.began = time.monotonic()
+                    attempt.began, attempt.started = time.monotonic(), self.tasks.start_seconds is None
                     self.running[self.tasks.submit(self.shards[attempt.index])] = attempt
-                for news in self.tasks.poll(self._patience()):
-                    yield from self._take(news)
+                    if attempt.started:
+                        self.watch(ShardEvent("start", attempt.index, "", attempt.number))
+                with contextlib.suppress(queue.Empty):
+                    yield from self._take(self.tasks.news.get(timeout=self._patience()))
                 yield from self._late()
         finally:
             self.tasks.close(list(self.running))
+            self.running.clear()
 
     def _take(self, news: News) -> Iterator[Outcome]:
-        attempt = self.running[news.task]
+        attempt = self.running.get(news.task)
+        if attempt is None:
+            return
         if not attempt.started:
             self.watch(ShardEvent("start", attempt.index, news.worker, attempt.number))
         if news.kind == "begin":
@@ -213,33 +222,28 @@ class ShardMap:
         del self.running[news.task]
         if news.kind == "value":
             self.watch(ShardEvent("done", attempt.index, news.worker, attempt.number))
-            seconds = time.monotonic() - attempt.began
-            yield Outcome(attempt.index, news.value, None, attempt.number, news.worker, seconds)
+            yield Outcome(attempt.index, news.value, None, attempt.number, news.worker)
         elif news.kind == "lost":
+            self.tasks.stop([news.task])
             yield from self._again("lost", attempt, ShardError(f"its worker died ({news.value})"), news.worker)
         else:
             yield from self._again("failed", attempt, news.value, news.worker)
 
     def _deadline(self, attempt: _Attempt) -> float:
         seconds = self.engine.timeout if attempt.started else self.tasks.start_seconds
-        return attempt.began + (math.inf if seconds is None else seconds)
+        return attempt.began + (math.inf if seconds is None or self.engine.timeout is None else seconds)
 
     def _patience(self) -> float | None:
         """How long to wait for news until the first attempt is late."""
-        if self.engine.timeout is None:
-            return None
         first = min(map(self._deadline, self.running.values()))
         return None if math.isinf(first) else max(0.0, first - time.monotonic())
 
     def _late(self) -> Iterator[Outcome]:
-        if self.engine.timeout is None:
-            return
         now = time.monotonic()
         late = {task: attempt for task, attempt in self.running.items() if now >= self._deadline(attempt)}
-        if not late:
-            return
         workers = {task: self.tasks.worker(task) for task in late}
-        self.tasks.stop(list(late))
+        if late:
+            self.tasks.stop(list(late))
         for task, attempt in late.items():
             del self.running[task]
             limit = (
@@ -254,7 +258,7 @@ class ShardMap:
         final = wrong_input or attempt.number > self.engine.retries
         self.watch(ShardEvent(kind, attempt.index, worker, attempt.number, str(error), not final))
         if final:
-            yield Outcome(attempt.index, None, error, attempt.number, worker, time.monotonic() - attempt.began)
+            yield Outcome(attempt.index, None, error, attempt.number, worker)
         else:
             self.waiting.append(_Attempt(attempt.index, attempt.number + 1))
 

@@ -13,10 +13,8 @@ import os
 import pickle
 import queue
 import threading
-from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import count
-from multiprocessing.connection import wait
 from typing import Any
 
 from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks, work
@@ -49,7 +47,7 @@ class LocalEngine(Engine):
             len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         )
         self.kind = kind
-        self._crew: _Crew | None = None
+        self._crew = _Crew(lambda news: _Process(news, self.threads) if kind == "processes" else _Thread(news))
 
     @property
     def workers(self) -> int:
@@ -59,22 +57,18 @@ class LocalEngine(Engine):
     @property
     def pids(self) -> list[int]:
         """The process numbers of the workers that run now."""
-        return self._crew.pids() if isinstance(self._crew, _Processes) else []
+        return [member.process.pid or 0 for member in self._crew.members if isinstance(member, _Process)]
 
     def forget(self, shared: SharedValue) -> None:
         """Let the workers drop a broadcast value."""
-        if self._crew is not None:
-            self._crew.forget(shared.key)
+        for member in self._crew.members:
+            member.forget(shared.key)
 
     def close(self) -> None:
         """End the workers, in the middle of what they do."""
-        if self._crew is not None:
-            self._crew.end_all()
-            self._crew = None
+        self._crew.close(list(self._crew.members))
 
     def _tasks(self, function: Function, shared: Sequence[SharedValue]) -> Tasks:
-        if self._crew is None:
-            self._crew = _Processes(self.threads) if self.kind == "processes" else _Threads()
         if self._crew.function is not None:
             raise LinnetError("this engine is in the middle of another map; take all of its outcomes first")
         self._crew.function, self._crew.shared = function, shared
@@ -82,65 +76,45 @@ class LocalEngine(Engine):
 
 
 class _Crew(Tasks):
-    """Workers in numbered slots, which last from one map to the next; a task is known by the slot of its worker."""
+    """Workers, which last from one map to the next; a task is known by its worker. All speak into one queue."""
 
     start_seconds = START_SECONDS
     function: Function | None = None  # of the map in progress
     shared: Sequence[SharedValue] = ()
 
-    def __init__(self) -> None:
-        self.busy: set[int] = set()
+    def __init__(self, hire: Callable[[Heard], _Worker]) -> None:
+        super().__init__()
+        self.hire = hire
+        self.members: list[_Worker] = []
 
     def submit(self, shard: Any) -> Hashable:
-        slot = next(slot for slot in count() if slot not in self.busy)
-        self.give(slot, shard)
-        self.busy.add(slot)
-        return slot
+        member = next((one for one in self.members if one not in self.running and one.alive), None)
+        if member is None:
+            member = self.hire(self.news)
+            self.members.append(member)
+        member.give(self.function, shard, self.shared)
+        return member
 
-    def poll(self, seconds: float | None) -> list[News]:
-        found = []
-        for slot, kind, value in self.wait(seconds):
-            news = News(slot, kind, value, self.worker(slot))
-            if kind == "lost":
-                self.end(slot)
-            if slot in self.busy:  # else an idle worker died
-                found.append(news)
-            if kind != "begin":
-                self.busy.discard(slot)
-        return found
+    def worker(self, task: Any) -> str:
+        return str(task.name)
 
     def stop(self, tasks: Sequence[Any]) -> None:
-        for slot in tasks:
-            self.end(slot)
-            self.busy.discard(slot)
+        for member in tasks:
+            self.members.remove(member)
+            member.end()
 
     def close(self, tasks: Sequence[Any]) -> None:
         self.stop(tasks)
         self.function = None
 
-    @abstractmethod
-    def give(self, slot: int, shard: Any) -> None:
-        """Let the worker of a slot call the function."""
 
-    @abstractmethod
-    def wait(self, seconds: float | None) -> list[tuple[int, str, Any]]:
-        """Wait for what workers say: slot, kind of news, value."""
-
-    @abstractmethod
-    def end(self, slot: int) -> None:
-        """End the worker of a slot."""
-
-    def forget(self, key: int) -> None:  # noqa: B027 - threads share memory: there is nothing to drop
-        """Drop a broadcast value."""
-
-    def end_all(self) -> None:  # noqa: B027 - threads cannot be ended
-        """End all workers."""
+Heard = queue.SimpleQueue[News]
 
 
-class _Member:
-    """One worker process and its two pipes."""
+class _Process:
+    """A process and its two pipes; it says to the queue `news` "begin", then "value", "error" or "lost"."""
 
-    def __init__(self, threads: int | None) -> None:
+    def __init__(self, news: Heard, threads: int | None) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of this process hold
         self.tasks, theirs = context.Pipe()
         their_line, self.lifeline = context.Pipe(duplex=False)
@@ -148,118 +122,81 @@ class _Member:
         self.process.start()
         theirs.close()
         their_line.close()
+        self.name, self.news = f"process {self.process.pid}", news
         self.known: set[int] = set()
+        self.listener = threading.Thread(target=self._listen, daemon=True)
+        self.listener.start()
+
+    def _listen(self) -> None:
+        kind = ""
+        while kind != "lost":
+            try:
+                kind, value = self.tasks.recv()
+            except (EOFError, OSError):
+                self.process.join(5)
+                code = self.process.exitcode
+                kind, value = "lost", f"exit code {code}" if code is None or code >= 0 else f"killed by signal {-code}"
+            except Exception as error:  # a result that cannot be unpickled here
+                kind, value = "error", RuntimeError(f"the result cannot be read: {error}")
+            self.news.put(News(self, kind, value, self.name))
+
+    @property
+    def alive(self) -> bool:
+        return self.listener.is_alive()
+
+    def give(self, function: Any, shard: Any, shared: Sequence[SharedValue]) -> None:
+        try:
+            task = pickle.dumps((function, shard, [value.key for value in shared]))
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise LinnetError(
+                f"{function!r:.60} cannot be sent to another process ({error}); it must be importable by name"
+            ) from None
+        with contextlib.suppress(OSError):  # it died while it was idle: the listener says so
+            for value in shared:
+                if value.key not in self.known:
+                    self.tasks.send_bytes(pickle.dumps(("shared", value.key, pickle.dumps(value.value))))
+                    self.known.add(value.key)
+            self.tasks.send_bytes(pickle.dumps(("task", task)))
+
+    def forget(self, key: int) -> None:
+        if key in self.known:
+            self.known.discard(key)
+            with contextlib.suppress(OSError):
+                self.tasks.send_bytes(pickle.dumps(("forget", key)))
 
     def end(self) -> None:
         self.process.kill()
         self.process.join()
+        self.listener.join()
         self.tasks.close()
         self.lifeline.close()
 
 
-class _Processes(_Crew):
-    """Worker processes, started when they are first given something."""
-
-    def __init__(self, threads: int | None) -> None:
-        super().__init__()
-        self.threads = threads
-        self.members: dict[int, _Member] = {}
-        self.unreachable: list[tuple[int, str, Any]] = []
-
-    def pids(self) -> list[int]:
-        return [member.process.pid for member in self.members.values() if member.process.pid is not None]
-
-    def worker(self, task: Any) -> str:
-        member = self.members.get(task)
-        return f"process {member.process.pid}" if member else f"process {task}"
-
-    def give(self, slot: int, shard: Any) -> None:
-        try:
-            task = pickle.dumps((self.function, shard, [value.key for value in self.shared]))
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise LinnetError(
-                f"{self.function!r:.60} cannot be sent to another process ({error}); it must be importable by name"
-            ) from None
-        if slot not in self.members:
-            self.members[slot] = _Member(self.threads)
-        member = self.members[slot]
-        try:
-            for value in self.shared:
-                if value.key not in member.known:
-                    member.tasks.send_bytes(pickle.dumps(("shared", value.key, pickle.dumps(value.value))))
-                    member.known.add(value.key)
-            member.tasks.send_bytes(pickle.dumps(("task", task)))
-        except OSError:  # died while it was idle
-            self.unreachable.append((slot, "lost", self._why(member)))
-
-    def wait(self, seconds: float | None) -> list[tuple[int, str, Any]]:
-        found, self.unreachable = self.unreachable, []
-        if found:
-            return found
-        by_pipe: dict[Any, int] = {member.tasks: slot for slot, member in self.members.items()}
-        for pipe in wait(list(by_pipe), seconds):
-            slot = by_pipe[pipe]
-            try:
-                kind, value = self.members[slot].tasks.recv()
-                found.append((slot, kind, value))
-            except (EOFError, OSError):
-                found.append((slot, "lost", self._why(self.members[slot])))
-            except Exception as error:  # a result that cannot be unpickled here
-                found.append((slot, "error", RuntimeError(f"the result cannot be read: {error}")))
-        return found
-
-    def _why(self, member: _Member) -> str:
-        member.process.join(5)
-        code = member.process.exitcode
-        return f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-
-    def end(self, slot: int) -> None:
-        member = self.members.pop(slot, None)
-        if member is not None:
-            member.end()
-
-    def forget(self, key: int) -> None:
-        for member in self.members.values():
-            if key in member.known:
-                member.known.discard(key)
-                with contextlib.suppress(OSError):  # found dead when it is next given something
-                    member.tasks.send_bytes(pickle.dumps(("forget", key)))
-
-    def end_all(self) -> None:
-        for slot in list(self.members):
-            self.end(slot)
-
-
-class _Threads(_Crew):
+class _Thread:
     """A thread for each task; one that hangs is left behind, and what it may still say is not heard."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.news: queue.Queue[tuple[int, int, str, Any]] = queue.Queue()
-        self.turn: dict[int, int] = {}  # slot -> number of the task it is on; older news is not heard
-        self.numbers = count()
+    alive = True
+    numbers = count()
 
-    def worker(self, task: Any) -> str:
-        return f"thread {task}"
+    def __init__(self, news: Heard) -> None:
+        self.news, self.name = news, f"thread {next(self.numbers)}"
 
-    def give(self, slot: int, shard: Any) -> None:
-        self.turn[slot] = next(self.numbers)
-        args = (slot, self.turn[slot], self.function, shard, [value.value for value in self.shared])
-        threading.Thread(target=self._run, args=args, daemon=True).start()
+    def give(self, function: Any, shard: Any, shared: Sequence[SharedValue]) -> None:
+        values = [value.value for value in shared]
+        threading.Thread(target=self._run, args=(function, shard, values), daemon=True).start()
 
-    def _run(self, slot: int, turn: int, function: Function, shard: Any, values: list[Any]) -> None:
-        self.news.put((slot, turn, "begin", None))
+    def _run(self, function: Function, shard: Any, values: list[Any]) -> None:
+        self.news.put(News(self, "begin", None, self.name))
         try:
-            self.news.put((slot, turn, "value", function(shard, *values)))
+            self.news.put(News(self, "value", function(shard, *values), self.name))
         except Exception as error:
-            self.news.put((slot, turn, "error", error))
+            self.news.put(News(self, "error", error, self.name))
 
-    def wait(self, seconds: float | None) -> list[tuple[int, str, Any]]:
-        try:
-            slot, turn, kind, value = self.news.get(timeout=seconds)
-        except queue.Empty:
-            return []
-        return [(slot, kind, value)] if self.turn.get(slot) == turn else []
+    def forget(self, key: int) -> None:
+        """There is nothing to drop: values are shared."""
 
-    def end(self, slot: int) -> None:
-        self.turn.pop(slot, None)
+    def end(self) -> None:
+        """It ends by itself, or never."""
+
+
+_Worker = _Process | _Thread

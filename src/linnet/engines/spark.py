@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import queue
 import sys
 import uuid
 import warnings
@@ -19,8 +18,6 @@ from typing import Any
 
 from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks, call
 from linnet.errors import LinnetError, require
-
-POLL_SECONDS = 0.5  # at most, between two looks at the jobs
 
 
 class SparkEngine(Engine):
@@ -121,16 +118,14 @@ class _SparkTasks(Tasks):
     """A task is a job in a group and a thread of its own."""
 
     def __init__(self, context: Any, function: Function, shared: Sequence[SharedValue], threads: int | None) -> None:
+        super().__init__()
         self.context = context
         self.call = functools.partial(_call_on_executor, function, threads, [one.value for one in shared])
-        self.begun: dict[Hashable, bool] = {}  # jobs, and whether their task runs
-        self.ended: queue.SimpleQueue[News] = queue.SimpleQueue()
 
     def submit(self, shard: Any) -> Hashable:
         from pyspark import InheritableThread
 
         group = f"linnet-{uuid.uuid4().hex}"
-        self.begun[group] = False
         InheritableThread(target=self._job, args=(group, shard), daemon=True).start()
         return group
 
@@ -140,29 +135,13 @@ class _SparkTasks(Tasks):
             self.context.setJobGroup(group, "linnet", interruptOnCancel=True)
             worker, value, error = self.context.parallelize([shard], 1).map(self.call).collect()[0]
         except Exception as failed:  # the job, not the function, whose errors are values
-            self.ended.put(News(group, "lost", type(failed).__name__))
+            self.news.put(News(group, "lost", type(failed).__name__))
             return
-        self.ended.put(News(group, "value", value, worker) if error is None else News(group, "error", error, worker))
-
-    def poll(self, seconds: float | None) -> list[News]:
-        found = [News(group, "begin") for group, begun in self.begun.items() if not begun and self._has_begun(group)]
-        self.begun.update((news.task, True) for news in found)
-        with contextlib.suppress(queue.Empty):
-            news = self.ended.get(timeout=POLL_SECONDS if seconds is None else min(seconds, POLL_SECONDS))
-            if self.begun.pop(news.task, None) is not None:  # else it was late, and is tried again
-                found.append(news)
-        return found
-
-    def _has_begun(self, group: Hashable) -> bool:
-        tracker = self.context.statusTracker()
-        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-        stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
-        return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)
+        self.news.put(News(group, "value", value, worker) if error is None else News(group, "error", error, worker))
 
     def stop(self, tasks: Sequence[Hashable]) -> None:
         """Cancel jobs; Spark ends their Python workers."""
         for group in tasks:
-            self.begun.pop(group, None)
             with contextlib.suppress(Exception):  # Spark may be gone
                 self.context.cancelJobGroup(group)
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linnet.data.input_file import ReadOptions
-from linnet.data.reading import open_reader
+from linnet.draw.terminal import listed
 from linnet.engines import Engine, Outcome, ShardError, ShardEvent, open_engine
 from linnet.errors import DataError, LinnetError
 from linnet.files import OutputError, digest
@@ -18,6 +17,7 @@ from linnet.filter.output_folder import OutputFolder, manifest_of, summary_html
 from linnet.filter.passes import score_shard, write_shard
 from linnet.filter.ranking import find_cuts
 from linnet.filter.settings import FilterSettings, MissingShardError, Rule, Shard, filter_shards
+from linnet.values import to_plain
 
 
 @dataclass(frozen=True)
@@ -96,19 +96,14 @@ def filter_corpus(
 
 def _describe(settings: FilterSettings, shards: list[Shard]) -> dict[str, Any]:
     """What must be the same for a run to go on."""
-    clean, pages = (None if rules is None else list(rules) for rules in (settings.clean, settings.pages))
-    return {
-        "model": digest(settings.model), "rule": settings.rule.to_dict(), "text": settings.text,
-        "prefix": settings.prefix, "proba": settings.proba, "clean": clean, "pages": pages,
-        "shards": [{"name": shard.name, "size": shard.size, "format": shard.format} for shard in shards],
-    }  # fmt: skip
+    given = {name: to_plain(getattr(settings, name)) for name in ("text", "prefix", "proba", "clean", "pages")}
+    listed = [{"name": shard.name, "size": shard.size, "format": shard.format} for shard in shards]
+    return {"model": digest(settings.model), "rule": settings.rule.to_dict(), **given, "shards": listed}
 
 
 def _keep_apart(folder: OutputFolder, shards: list[Shard]) -> None:
-    own = {str(folder.output(shard.name)) for shard in shards}
-    pairs = [(folder.output(shard.name), shard.path) for shard in shards]
-    links = any(path.exists() and Path(source).exists() and path.samefile(source) for path, source in pairs)
-    if links or own & {shard.path for shard in shards}:
+    pairs = [(folder.output(shard.name), Path(shard.path)) for shard in shards]
+    if any(path.exists() and source.exists() and path.samefile(source) for path, source in pairs):
         raise LinnetError(f"{folder.path} is where the input is; choose another --out")
     taken = [
         shard.name for shard in shards if shard.name in ("_manifest.json", "_summary.html", "_quarantine/shards.json")
@@ -123,7 +118,7 @@ def _close(folder: OutputFolder, manifest: dict[str, Any], run: _FilterRun) -> N
         folder.write(folder.bad_shards, bad)
     else:
         folder.bad_shards.unlink(missing_ok=True)
-    folder.write_bytes(folder.summary, summary_html(manifest).encode("utf-8", "backslashreplace"))
+    folder.write_bytes(folder.summary, summary_html(manifest))
     folder.write(folder.manifest, manifest)
     folder.finish()
 
@@ -175,9 +170,8 @@ class _FilterRun:
             else:
                 self._failed(index, outcome, len(done))
         if self.missing:
-            more = f" and {len(self.missing) - 1} more" if len(self.missing) > 1 else ""
             raise LinnetError(
-                f"{self.missing[0]}{more}; {len(done)} of {len(tasks)} shards are done: put it back and run the same "
+                f"{listed(self.missing, 1)}; {len(done)} of {len(tasks)} shards are done: put it back and run the same "
                 "command again, or give --restart to begin without it"
             )
         return done
@@ -203,16 +197,6 @@ class _FilterRun:
             )
 
     def bad_shards(self) -> list[dict[str, Any]]:
-        """The quarantine of shards: names, reasons, and the rows they claim to have."""
+        """The quarantine of shards: names, sizes and reasons."""
         pairs = [(self.shards[index], reason) for index, reason in sorted(self.bad.items())]
-        return [
-            {"name": s.name, "bytes": s.size, "rows": _claimed_rows(s), "reason": reason.replace(s.path, s.name)}
-            for s, reason in pairs
-        ]
-
-
-def _claimed_rows(shard: Shard) -> int | None:
-    """How many rows a bad shard says it has, where its format says so."""
-    with contextlib.suppress(LinnetError), open_reader(shard.path, shard.format, ReadOptions(streaming=True)) as reader:
-        return reader.total_rows
-    return None
+        return [{"name": s.name, "bytes": s.size, "reason": reason.replace(s.path, s.name)} for s, reason in pairs]

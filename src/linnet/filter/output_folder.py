@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import shutil
 from collections import Counter
@@ -27,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from linnet.draw.charts import Axis, Columns, figure
-from linnet.draw.markup import count_bars, note, page, paragraphs, safe, table, text_table
+from linnet.draw.markup import count_bars, page, safe, table, text_table
 from linnet.draw.terminal import percent
 from linnet.errors import LinnetError
 from linnet.files import OutputError, lock_file, open_atomic, write_atomic
@@ -80,13 +79,9 @@ class OutputFolder:
 
     def write(self, path: Path, values: Any) -> None:
         """Write JSON, whole or not at all."""
-        try:
-            content = (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode()
-        except UnicodeEncodeError:  # the name of a shard is not UTF-8
-            content = (json.dumps(values, indent=1) + "\n").encode()
-        self.write_bytes(path, content)
+        self.write_bytes(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
 
-    def write_bytes(self, path: Path, data: bytes) -> None:
+    def write_bytes(self, path: Path, data: str | bytes) -> None:
         """Write a file, whole or not at all."""
         write_atomic(path, data, staging=self.parts, mkdir=True)
 
@@ -97,7 +92,7 @@ class OutputFolder:
 
     def read_arrays(self, path: Path) -> dict[str, Any]:
         """Read what `write_arrays` wrote."""
-        with np.load(io.BytesIO(path.read_bytes())) as arrays:
+        with np.load(path) as arrays:
             return dict(arrays)
 
     def open_atomic(self, path: Path) -> contextlib.AbstractContextManager[Any]:
@@ -139,19 +134,10 @@ class OutputFolder:
     def _same(self, before: Any, now: dict[str, Any]) -> None:
         if before == now:
             return
-        old = before if isinstance(before, dict) else {}
-        gone = [s["name"] for s in old.get("shards", ()) if s not in now["shards"]]
-        new = [s["name"] for s in now["shards"] if s not in old.get("shards", ())]
-        if gone and {**old, "shards": 0} == {**now, "shards": 0}:
-            what = f"{gone[0]} was there when it began and has gone or changed"
-        elif new and {**old, "shards": 0} == {**now, "shards": 0}:
-            what = f"{new[0]} is new or has changed"
-        else:
-            changed = [name for name in now if old.get(name) != now[name]]
-            what = f"other {', '.join(changed) or 'settings'}"
+        changed = [name for name in now if not isinstance(before, dict) or before.get(name) != now[name]]
         raise LinnetError(
-            f"{self.path} holds a run that is not this one: {what}; put things back, choose another --out, or give "
-            "--restart to begin afresh"
+            f"{self.path} holds a run that is not this one: other {', '.join(changed)}; put things back, choose another "
+            "--out, or give --restart to begin afresh"
         )
 
     def _read(self, path: Path) -> Any:
@@ -221,10 +207,7 @@ def manifest_of(
     records = [done[index] for index in sorted(done)]
     total = {name: sum(record[name] for record in records) for name in _SUMS}
     dropped, unusable = (_added(record[name] for record in records) for name in ("dropped", "unusable"))
-    claimed = sum(shard["rows"] or 0 for shard in bad)
-    if claimed:
-        unusable["bad shard"] += claimed
-    rows = total["rows"] + claimed
+    rows = total["rows"]
     if rows != total["kept"] + sum(dropped.values()) + sum(unusable.values()) or len(done) + len(bad) != len(shards):
         raise LinnetError("the counts do not add up: please report this as a bug; give --restart to begin afresh")
     manifest: dict[str, Any] = {
@@ -272,16 +255,12 @@ def _histograms(settings: FilterSettings, records: list[dict[str, Any]]) -> dict
     return {name: {"rows": every[k].tolist(), "kept": kept[k].tolist()} for k, name in enumerate(names)}
 
 
-MOST_SHARDS = 200  # listed; the manifest has all
-
-
 def summary_html(manifest: dict[str, Any]) -> str:
     """Return the page."""
     rows, kept = manifest["rows"], manifest["kept"]
     states = count_bars({name: manifest[name] for name in ("kept", "dropped", "unusable")})
     parts = [
-        f"<h1>{kept:,} of {rows:,} rows kept ({_share(kept, rows)})</h1>", states, _counts(manifest),
-        paragraphs([_rule(manifest)]),
+        f"<h1>{kept:,} of {rows:,} rows kept ({_share(kept, rows)})</h1>", states, _counts(manifest), _rule(manifest)
     ]  # fmt: skip
     for label, both in manifest["histograms"].items():
         parts.append(f"<h2>Probability of {safe(label)}</h2>{_histogram(both['rows'], both['kept'])}")
@@ -291,7 +270,6 @@ def summary_html(manifest: dict[str, Any]) -> str:
             *([s["name"], f"{s['bytes']:,}", s["reason"]] for s in manifest["bad_shards"]),
         ]
         parts.append(f"<h2>Shards that could not be used</h2>{text_table(bad)}")
-    parts.append(_shards(manifest["by_shard"]))
     return page(f"linnet filter: {kept:,} of {rows:,} kept", "\n".join(parts))
 
 
@@ -305,25 +283,16 @@ def _counts(manifest: dict[str, Any]) -> str:
     for group in ("dropped", "unusable"):
         lines += [(group, manifest[group]), *((f"\u2003{name}", n) for name, n in manifest[f"{group}_by"].items())]
     body = [[safe(name), f"{count:,}", _share(count, rows)] for name, count in lines]
-    return table(["rows", "count", "share"], body)
+    return table(["rows", "count", "share of rows"], body)
 
 
 def _rule(manifest: dict[str, Any]) -> str:
-    rule, cut = manifest["settings"]["rule"], manifest.get("cut")
-    wanted = " or ".join(
-        f"{safe(label)} is the best label" if least is None else f"P({safe(label)}) &ge; {least:g}"
-        for label, least in rule["keep"].items()
-        if least is not None or cut is None
-    )
-    lines = [f"Kept where {wanted}."] if wanted else []
-    if cut and "top" in cut:
-        lines.append(
-            f"The best {100 * cut['top']:g} % of {cut['of']}: probability {cut['probability']:.6g} or more, a share of "
-            f"{100 * cut['share']:.3f} % (the cut is known to {100 * cut['error_bound']:g} points)."
-        )
-    elif cut:
-        lines.append(f"The best {cut['quota']:,} rows of each of {cut['values']:,} values of {safe(cut['by'])}.")
-    return " ".join(lines)
+    """The rule, and the cut that it came to."""
+    rule = {**manifest["settings"]["rule"], **manifest.get("cut", {})}
+    least = {label: "" if p is None else f" from {p:g}" for label, p in rule["keep"].items()}
+    rule["keep"] = ", ".join(f"{label}{p}" for label, p in least.items())
+    rows = [[name.replace("_", " "), f"{v:.6g}" if isinstance(v, float) else v] for name, v in rule.items()]
+    return text_table([["rule", "value"], *(row for row in rows if row[1] is not None)])
 
 
 def _histogram(rows: list[int], kept: list[int]) -> str:
@@ -337,13 +306,3 @@ def _histogram(rows: list[int], kept: list[int]) -> str:
         for counts, colour, name in ((rows, "grey", "all rows"), (kept, "blue", "kept"))
     ]
     return figure(layers, Axis("probability", 0.0, 1.0), Axis(), "Heights are square roots of counts.")
-
-
-def _shards(shards: list[dict[str, Any]]) -> str:
-    head = ["shard", "in", "kept", "share", "unusable"]
-    rows = [
-        [s["name"], f"{s['rows']:,}", f"{s['kept']:,}", _share(s["kept"], s["rows"]), f"{s['unusable']:,}"]
-        for s in shards[:MOST_SHARDS]
-    ]
-    more = note(f"{len(shards) - MOST_SHARDS:,} more in _manifest.json.") if len(shards) > MOST_SHARDS else ""
-    return f"<h2>Shards</h2>{text_table([head, *rows])}{more}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -19,14 +20,14 @@ import numpy as np
 import pyarrow as pa
 
 from linnet.array_types import Bools, Bytes, Floats32, Ints, Ints32
-from linnet.data.arrays import blank, data_bytes, floats, integers, lengths, offsets, strings, to_numbers
+from linnet.data.arrays import blank, floats, integers, lengths, strings, to_numbers
 from linnet.data.formats import FORMATS
 from linnet.data.input_file import RecordReader
 from linnet.data.reading import RowBatch, open_rows
 from linnet.data.writers import WRITERS, compressed, writer_like
 from linnet.errors import DataError, LinnetError
 from linnet.filter.output_folder import OutputFolder
-from linnet.filter.ranking import ShardRanking
+from linnet.filter.ranking import shard_ranking
 from linnet.filter.settings import BINS, FilterSettings, MissingShardError, Shard, keeps_format
 from linnet.solvers.losses import sigmoid
 from linnet.values import to_plain
@@ -73,27 +74,17 @@ def weigh(texts: Any, unit: str) -> Ints:
     >>> [weigh(texts, unit).tolist() for unit in ("documents", "characters", "tokens")]
     [[1, 1, 1], [13, 0, 6], [3, 0, 1]]
     """
-    if unit == "documents":
-        return np.ones(len(texts), np.int64)
-    count = _characters if unit == "characters" else _words
-    return np.concatenate([np.zeros(0, np.int64), *(count(chunk) for chunk in texts.chunks)])
-
-
-def _characters(chunk: Any) -> Ints:
     import pyarrow.compute as pc
 
-    return to_numbers(pc.utf8_length(chunk)).astype(np.int64)
-
-
-def _words(chunk: Any) -> Ints:
-    data, ends = data_bytes(chunk), offsets(chunk).astype(np.int64)
-    ends -= ends[0]
-    space = (data - np.uint8(9) < 5) | (data == 32)
-    starts = ~space
-    starts[1:] &= space[:-1]
-    first = ends[:-1][np.diff(ends) > 0]
-    starts[first] = ~space[first]  # a document begins: the last word of the one before is not this one
-    return np.diff(np.searchsorted(np.flatnonzero(starts), ends))
+    if unit == "documents":
+        return np.ones(len(texts), np.int64)
+    if unit == "characters":
+        counts = pc.utf8_length(texts)
+    else:
+        bare = pc.ascii_trim_whitespace(texts)
+        words = pc.list_value_length(pc.ascii_split_whitespace(bare))
+        counts = pc.if_else(pc.equal(bare, ""), 0, words)
+    return np.concatenate([np.zeros(0, np.int64), *map(to_numbers, counts.chunks)])
 
 
 # ---- The kept rows of a shard: in the format of the shard, as they came, with the label and the probabilities added.
@@ -199,22 +190,32 @@ class ShardCounts:
 def score_shard(task: tuple[int, Shard, Any], settings: FilterSettings) -> dict[str, Any]:
     """First pass of a ranking rule: write the scores down, and what the ranking needs to know of them."""
     index, shard, _ = task
-    folder, counts, ranking = OutputFolder(settings.out), ShardCounts(settings), ShardRanking(settings.rule)
+    folder, counts, named = OutputFolder(settings.out), ShardCounts(settings), settings.columns[:1]
     odds, best = [np.zeros((0, len(settings.columns)), np.float32)], [np.zeros(0, np.int32)]
-    state = [np.zeros(0, np.uint8)]
+    state, weights, ranked = [np.zeros(0, np.uint8)], [np.zeros(0, np.int64)], [np.zeros(0, bool)]
+    values: list[str] = []
     with _opened(shard, settings, write=False) as (_, rows):
         for scored in _scored(rows, folder, shard, settings, counts):
             odds.append(scored.odds)
             best.append(scored.best)
             state.append(scored.state)
             usable = scored.state == USABLE
-            weights = weigh(scored.texts, settings.rule.of)
-            counts.weight += int(weights[usable].sum())
-            admitted = usable & settings.rule.admits(scored.odds, scored.best, settings.columns[:1])
-            ranking.add(scored.odds[:, 0], weights, usable, admitted, _groups(scored.batch))
-    arrays = {"odds": np.concatenate(odds), "best": np.concatenate(best), "state": np.concatenate(state)}
+            mine = weigh(scored.texts, settings.rule.of)
+            counts.weight += int(mine[usable].sum())
+            if settings.rule.quota is not None:  # only those that are admitted compete
+                usable &= settings.rule.admits(scored.odds, scored.best, named)
+            weights.append(mine)
+            ranked.append(usable)
+            values += itertools.compress(_groups(scored.batch) or (), usable)
+    arrays: dict[str, Any] = {
+        "odds": np.concatenate(odds),
+        "best": np.concatenate(best),
+        "state": np.concatenate(state),
+    }
+    among = np.concatenate(ranked)
+    ranking = shard_ranking(settings.rule, arrays["odds"][among, 0], np.concatenate(weights)[among], values)
     folder.write_arrays(folder.part("scores", index), arrays)
-    folder.write_arrays(folder.part("ranking", index), ranking.to_arrays())
+    folder.write_arrays(folder.part("ranking", index), ranking)
     return folder.record("scored", index, shard.name, counts.to_dict())
 
 

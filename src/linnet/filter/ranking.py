@@ -25,7 +25,7 @@ from __future__ import annotations
 import functools
 import json
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,6 @@ from linnet.solvers.losses import sigmoid
 
 LEVELS = 32  # of keys: level 0 are single scores, level 32 is all of them
 _SIGN = np.uint32(1 << 31)
-Counts = tuple[Ints, Ints]  # node numbers, ascending, and the weight of each
 
 
 def order(scores: Floats32) -> Ints:
@@ -63,74 +62,76 @@ def unorder(keys: Ints) -> Floats32:
 
 
 class Sketch:
-    """Weighted ranks of scores, within `epsilon` of all the weight; two of them can be added."""
+    """Weighted ranks of scores, within `epsilon` of all the weight; two of them can be added.
+
+    Nodes are numbered as in a heap: 1 is the root, the parent of node n is n // 2, and the leaf of key k is 2^32 + k.
+    """
 
     def __init__(self, epsilon: float = 0.001) -> None:
         if not 0 < epsilon < 1:
             raise LinnetError(f"epsilon must be between 0 and 1, got {epsilon}")
         self.epsilon = epsilon
-        self.levels: list[Counts] = [(np.zeros(0, np.int64), np.zeros(0, np.int64)) for _ in range(LEVELS + 1)]
-        self.weight = 0
+        self.numbers, self.counts = np.zeros(0, np.int64), np.zeros(0, np.int64)  # ascending; the weight of each
+
+    @property
+    def weight(self) -> int:
+        """All the weight so far."""
+        return int(self.counts.sum())
 
     @property
     def nodes(self) -> int:
         """How many nodes are kept: at most about 3 * 31 / epsilon, however much was added."""
-        return sum(len(keys) for keys, _ in self.levels)
+        return len(self.numbers)
 
     def add(self, scores: Floats32, weights: Ints | None = None) -> None:
         """Add scores, each with a whole number as its weight (1 if not given). NaN is refused."""
         if np.isnan(scores).any():
             raise LinnetError("a score is not a number; it has no rank")
         ones = np.ones(len(scores), np.int64) if weights is None else np.asarray(weights, np.int64)
-        self.levels[0] = _merged(self.levels[0], _grouped(order(scores), ones))
-        self.weight += int(ones.sum())
+        self._put(order(scores) + (1 << LEVELS), ones)
         self._compress()
 
     def __add__(self, other: Sketch) -> Sketch:
         if self.epsilon != other.epsilon:
             raise LinnetError(f"sketches of different epsilon, {self.epsilon} and {other.epsilon}, cannot be added")
         both = Sketch(self.epsilon)
-        both.levels = [_merged(a, b) for a, b in zip(self.levels, other.levels, strict=True)]
-        both.weight = self.weight + other.weight
+        for one in (self, other):
+            both._put(one.numbers, one.counts)
         both._compress()
         return both
+
+    def _put(self, numbers: Ints, counts: Ints) -> None:
+        """Add counts to nodes."""
+        every = np.concatenate([self.numbers, numbers]), np.concatenate([self.counts, counts])
+        self.numbers, self.counts = _grouped(*every)
 
     def _compress(self) -> None:
         """Merge light siblings into their parents, from the leaves up."""
         limit = int(self.weight * self.epsilon / (LEVELS - 1))
-        if limit == 0:
-            return
-        for level in range(LEVELS):
-            keys, counts = self.levels[level]
-            if not len(keys):
-                continue
-            pairs, sums = _grouped(keys >> 1, counts)
-            above, above_counts = self.levels[level + 1]
-            at = np.searchsorted(above, pairs)
-            there = np.zeros(len(pairs), np.int64)
-            hit = at < len(above)
-            hit[hit] = above[at[hit]] == pairs[hit]
-            there[hit] = above_counts[at[hit]]
-            light = sums + there <= limit
-            if not light.any():
-                continue
-            stay = ~light[np.searchsorted(pairs, keys >> 1)]
-            self.levels[level] = (keys[stay], counts[stay])
-            self.levels[level + 1] = _merged((above, above_counts), (pairs[light], sums[light]))
+        for level in range(LEVELS if limit else 0):
+            here = self.numbers >> (LEVELS - level) == 1
+            pairs, sums = _grouped(self.numbers[here] >> 1, self.counts[here])
+            at = np.searchsorted(self.numbers, pairs)
+            light = sums + np.where(self.numbers[at] == pairs, self.counts[at], 0) <= limit
+            if light.any():
+                stay = ~here
+                stay[here] = ~light[np.searchsorted(pairs, self.numbers[here] >> 1)]
+                self.numbers, self.counts = self.numbers[stay], self.counts[stay]
+                self._put(pairs[light], sums[light])
 
-    def _spans(self) -> tuple[Ints, Ints, Ints]:
-        """First key, last key and weight of every node."""
-        first = [keys << level for level, (keys, _) in enumerate(self.levels)]
-        last = [((keys + 1) << level) - 1 for level, (keys, _) in enumerate(self.levels)]
-        return np.concatenate(first), np.concatenate(last), np.concatenate([counts for _, counts in self.levels])
+    def _spans(self) -> tuple[Ints, Ints]:
+        """First and last key of every node."""
+        level = LEVELS + 1 - np.frexp(self.numbers.astype(np.float64))[1].astype(np.int64)
+        first = (self.numbers << level) - (1 << LEVELS)
+        return first, first + (np.int64(1) << level) - 1
 
     def bounds(self, score: float) -> tuple[float, float]:
         """Return the least and the most share of the weight that may lie at `score` or above."""
         if not self.weight:
             return 0.0, 0.0
         key = int(order(np.array([score], np.float32))[0])
-        first, last, counts = self._spans()
-        return float(counts[first >= key].sum() / self.weight), float(counts[last >= key].sum() / self.weight)
+        least, most = (float(self.counts[end >= key].sum() / self.weight) for end in self._spans())
+        return least, most
 
     def share(self, score: float) -> float:
         """Return the estimated share of the weight at `score` or above."""
@@ -145,11 +146,10 @@ class Sketch:
             raise LinnetError(f"a share is above 0 and at most 1, got {share}")
         if not self.weight:
             return np.float32(-np.inf), 0.0
-        first, last, counts = self._spans()
+        first, last = self._spans()
         candidates = np.unique(np.concatenate([first, last + 1]))
         candidates = candidates[candidates < 1 << LEVELS]
-        sure = _at_least(first, counts, candidates)
-        maybe = _at_least(last, counts, candidates)
+        sure, maybe = (_at_least(end, self.counts, candidates) for end in (first, last))
         estimates = (sure + maybe) / (2 * self.weight)
         best = int(np.argmin(np.abs(estimates - share)))
         score = unorder(candidates[best : best + 1])[0]
@@ -157,37 +157,21 @@ class Sketch:
 
     def to_arrays(self) -> dict[str, Any]:
         """Return the sketch as arrays."""
-        lengths = np.array([len(keys) for keys, _ in self.levels], np.int64)
-        keys, counts = (np.concatenate([level[part] for level in self.levels]) for part in (0, 1))
-        return {"lengths": lengths, "keys": keys, "counts": counts, "epsilon": np.array(self.epsilon)}
+        return {"numbers": self.numbers, "counts": self.counts, "epsilon": np.array(self.epsilon)}
 
     @classmethod
     def from_arrays(cls, arrays: Any) -> Sketch:
         """Make the sketch again."""
         sketch = cls(float(arrays["epsilon"]))
-        ends = np.cumsum(arrays["lengths"])[:-1]
-        parts = zip(np.split(arrays["keys"], ends), np.split(arrays["counts"], ends), strict=True)
-        sketch.levels = list(parts)
-        sketch.weight = int(arrays["counts"].sum())
+        sketch.numbers, sketch.counts = arrays["numbers"], arrays["counts"]
         return sketch
 
 
-def _grouped(keys: Ints, counts: Ints) -> Counts:
+def _grouped(keys: Ints, counts: Ints) -> tuple[Ints, Ints]:
     """Add up the counts of equal keys."""
-    if not len(keys):
-        return keys, counts
     by = np.argsort(keys, kind="stable")
-    keys, counts = keys[by], counts[by]
-    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-    return keys[first], np.add.reduceat(counts, first)
-
-
-def _merged(a: Counts, b: Counts) -> Counts:
-    if not len(b[0]):
-        return a
-    if not len(a[0]):
-        return b
-    return _grouped(np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]]))
+    first = np.flatnonzero(np.diff(keys[by], prepend=-1))
+    return keys[by][first], np.add.reduceat(counts[by], first) if len(keys) else counts
 
 
 def _at_least(keys: Ints, counts: Ints, at: Ints) -> Any:
@@ -197,49 +181,22 @@ def _at_least(keys: Ints, counts: Ints, at: Ints) -> Any:
     return sums[-1] - sums[np.searchsorted(keys[by], at)]
 
 
-SKETCH_ROWS = 1 << 20  # scores that wait before they go into the sketch
-
 Best = dict[str, Floats32]
 
 
-class ShardRanking:
-    """What the best share or the best so many need to know of a shard's scores."""
-
-    def __init__(self, rule: Rule) -> None:
-        self.rule = rule
-        self.sketch = Sketch()
-        self.best: Best = {}
-        self.waiting: list[tuple[Floats32, Ints]] = []
-
-    def add(self, odds: Any, weights: Any, usable: Any, admitted: Any, values: Any) -> None:
-        """Add the scores of a batch."""
-        if self.rule.quota is None:
-            self.waiting.append((odds[usable], weights[usable]))
-            if sum(len(part) for part, _ in self.waiting) >= SKETCH_ROWS:
-                self._flush()
-            return
-        rows = np.flatnonzero(admitted)
-        groups: dict[str, list[int]] = {}
-        for row in rows.tolist():
-            groups.setdefault(values[row], []).append(row)
-        for value, members in groups.items():
-            before = self.best.get(value, np.zeros(0, np.float32))
-            self.best[value] = best_of(np.concatenate([before, odds[members]]), self.rule.quota)
-
-    def _flush(self) -> None:
-        if self.waiting:
-            self.sketch.add(*(np.concatenate(parts) for parts in zip(*self.waiting, strict=True)))
-        self.waiting = []
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Return what `find_cuts` needs."""
-        self._flush()
-        if self.rule.quota is None:
-            return self.sketch.to_arrays()
-        names = json.dumps(list(self.best)).encode()
-        lengths = np.array([len(part) for part in self.best.values()], np.int64)
-        scores = np.concatenate([np.zeros(0, np.float32), *self.best.values()])
-        return {"values": np.frombuffer(names, np.uint8), "lengths": lengths, "scores": scores}
+def shard_ranking(rule: Rule, odds: Floats32, weights: Ints, values: Sequence[str]) -> dict[str, Any]:
+    """Return what `find_cuts` needs to know of a shard: a sketch of the scores, or for a quota the best of each value."""
+    if rule.quota is None:
+        sketch = Sketch()
+        sketch.add(odds, weights)
+        return sketch.to_arrays()
+    groups: dict[str, list[int]] = {}
+    for row, value in enumerate(values):
+        groups.setdefault(value, []).append(row)
+    best = [best_of(odds[members], rule.quota) for members in groups.values()]
+    names = np.frombuffer(json.dumps(list(groups)).encode(), np.uint8)
+    scores = np.concatenate([np.zeros(0, np.float32), *best])
+    return {"values": names, "lengths": np.array([len(part) for part in best], np.int64), "scores": scores}
 
 
 def best_of(scores: Floats32, n: int) -> Floats32:

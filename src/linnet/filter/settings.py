@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from linnet.array_types import Floats, Floats32, Ints32
-from linnet.data.formats import FORMATS, find_format, format_by_ending, named_shards, open_file, size_of
-from linnet.data.input_file import InputFile, ReadOptions
+from linnet.data.formats import FORMATS, format_by_ending, named_shards, open_file, size_of
+from linnet.data.input_file import ReadOptions
 from linnet.data.writers import KEPT
 from linnet.errors import LinnetError, check_choice
 from linnet.model.model import Model
@@ -52,7 +52,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         if not self.keep:
-            raise LinnetError("name the label to keep: --keep LABEL")
+            raise LinnetError("name the label to keep: --keep LABEL (`linnet info MODEL` lists the labels)")
         for label, least in self.keep.items():
             if least is not None and not 0 <= least <= 1:
                 raise LinnetError(f"the probability for '{label}' must be between 0 and 1, got {least}")
@@ -127,12 +127,9 @@ def percent(text: str) -> float:
     (0.1, 0.25)
     """
     try:
-        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+        return float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
     except ValueError:
         raise LinnetError(f"--top {text}: not a share; write for example 10% or 0.1") from None
-    if not 0 < value <= 1:
-        raise LinnetError(f"--top {text}: must be above 0 and at most 100%; write for example 10%")
-    return value
 
 
 BINS = 50  # of the histograms of probabilities
@@ -234,12 +231,10 @@ def filter_shards(inputs: Iterable[str | os.PathLike[str]], format: str | None =
 def _format_of(path: Path, format: str | None) -> str:
     if str(path) == "-":
         raise LinnetError("standard input cannot be filtered, because it can be read only once; write it to a file")
-    if path.is_dir():
-        with open_file(path, None, ReadOptions()):  # a folder without class folders is refused
-            return "folder"
-    if not path.exists():
-        InputFile(path)  # says which file was meant
-    if format or format_by_ending(path):
-        return format or format_by_ending(path) or ""
-    with InputFile(path) as file:
-        return find_format(file.name, file.peek()).name
+    known = None if path.is_dir() else format or format_by_ending(path)
+    if known and path.exists():
+        return known
+    with open_file(
+        path, format, ReadOptions()
+    ) as reader:  # refuses what is not there, and a folder without class folders
+        return reader.format
