@@ -24,8 +24,6 @@ from linnet.comparison.run_comparison import (
     ModelScores,
     Pair,
     answer,
-    fit_power_law,
-    forecast,
 )
 from linnet.comparison.specs import Spec, as_specs, parse
 from linnet.data import Dataset
@@ -226,7 +224,7 @@ def test_specs():
     assert three.settings == {"model": "logistic"}
     clf = TextClassifier("nb", features="words:1", params={"alpha": [0.1, 1.0]})
     named = as_specs([clf, "svm:tf=count"], features="words:1-2", random_state=4)
-    assert [s.name for s in named] == ["nb:features=words:1,alpha=0.1/1.0", "svm:tf=count"]
+    assert [s.name for s in named] == [repr(clf), "svm:tf=count"]
     assert named[0].settings["features"] == "words:1"  # its own
     assert named[1].settings["features"] == "words:1-2"
     assert all(s.settings["random_state"] == 4 for s in named)
@@ -330,7 +328,7 @@ class Stop:
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(("after", "folds", "names"), [(2, 1, {"svm"}), (3, 1, {"svm", "nb"}), (6, 2, {"svm", "nb"})])
+@pytest.mark.parametrize(("after", "folds", "names"), [(3, 1, {"svm", "nb"}), (6, 2, {"svm", "nb"})])
 def test_interrupt_keeps_whole_folds(after, folds, names):
     """Told after its fit is kept, so the first call of three models is one fit."""
     given = {"models": "svm,nb", "features": "words:1", "folds": 4}
@@ -344,8 +342,11 @@ def test_interrupt_keeps_whole_folds(after, folds, names):
         same = next(other for other in full.models if other.name == m.name)
         assert m.fold_accuracy == same.fold_accuracy[:folds]
     assert found.rows_judged == sum(len(held) for _, held in fold_indices(ComparedRows.of(TRAIN).codes, 0, 4)[:folds])
-    if names == {"svm"}:
-        assert "interrupted" in found.skipped["nb"]
+
+
+def test_interrupt_before_one_fold_is_done_by_all():
+    with pytest.raises(KeyboardInterrupt):
+        compare(TRAIN, models="svm,nb", features="words:1", folds=4, on_event=Stop(1))
 
 
 def test_interrupt_in_the_repeats():
@@ -392,7 +393,7 @@ def test_interrupt_in_the_curve_keeps_the_comparison():
     assert found.folds_done == 3
     assert not found.finished
     assert len(found.curves[0].rows) == 2  # the smallest, and all rows
-    assert "too few to predict" in found.words[-2]
+    assert "going from" in found.words[-2]
 
 
 # ---- progress
@@ -411,38 +412,6 @@ def test_events_count_up_and_tell_the_time_left():
 # ---- learning curves
 
 
-def test_power_law_is_found_again():
-    n = np.array([100, 200, 400, 800, 1600, 3200])
-    law = fit_power_law(n, 0.85 - 3 * n**-0.6)
-    assert float(law.at(6400)) == pytest.approx(0.85 - 3 * 6400**-0.6, abs=1e-3)
-    flat = fit_power_law(n, np.full(6, 0.7))
-    assert flat.b == 0.0
-    falling = fit_power_law(n, 0.9 - 0.01 * np.arange(6))
-    assert falling.b == 0.0
-    assert fit_power_law(n, 0.99 - 0.3 * n**-0.2).a <= 1.0
-
-
-def test_forecast_covers_the_truth():
-    """Simulated curves with the noise of held-out rows: the interval holds the true gain about 95 times of 100."""
-    rng = np.random.default_rng(0)
-    n = np.array([250, 500, 1000, 2000, 4000])
-    held = np.full(5, 1000)
-    law = 0.82 - 2.0 * n**-0.5
-    truth = 2.0 * (4000**-0.5 - 8000**-0.5)
-    inside = []
-    for _ in range(300):
-        draws = rng.random((5, 1000))  # the same rows for every size
-        right = np.stack([(draws < p).sum(axis=1) for p in law])
-        ahead = forecast(n, right, held)
-        inside.append(ahead.interval[0] <= truth <= ahead.interval[1])
-    assert np.mean(inside) > 0.9
-
-
-def test_forecast_needs_sizes_and_folds():
-    assert forecast([10, 20, 40], np.ones((3, 5), int), np.full(5, 2)) is None
-    assert forecast([10, 20, 40, 80], np.ones((4, 2), int), np.full(2, 2)) is None
-
-
 def test_curve_of_the_best_model(found):
     curved = compare(TRAIN, models="svm,nb", features="words:1", folds=4, random_state=2, curve=True)
     (curve,) = curved.curves
@@ -451,7 +420,8 @@ def test_curve_of_the_best_model(found):
     assert curve.rows[-1] == 1371
     assert curve.accuracy[-1] == pytest.approx(curved.best.accuracy)
     assert curve.accuracy[0] < curve.accuracy[-1]
-    assert any("twice the labels (2,742 training rows)" in line for line in curved.words)
+    gain = 100 * (curve.accuracy[-1] - curve.accuracy[-2])
+    assert f"svm: going from 686 to 1,371 training rows brought {gain:+.1f} points" in " ".join(curved.words)
 
 
 def test_halves_are_nested_and_stratified():
@@ -497,12 +467,12 @@ def test_plain_words():
 @pytest.mark.parametrize(
     ("others", "p", "taken", "reason"),
     [
-        ([scores("small", 0.795, size=300)], [0.3], "small", "3.3 times smaller"),
-        ([scores("fast", 0.795, seconds=0.1)], [0.3], "fast", "10.0 times faster to train"),
+        ([scores("small", 0.795, size=300)], [0.3], "small", "30% of its size"),
+        ([scores("fast", 0.795, seconds=0.1)], [0.3], "fast", "10% of its training time"),
         ([scores("fast", 0.795, seconds=0.1, size=2000)], [0.3], "best", "most accurate"),
         ([scores("small", 0.795, size=300)], [0.01], "best", "significantly better"),
         ([scores("small", 0.78, size=300)], [0.06], "best", "most accurate"),  # not shown to differ, but 2 points
-        ([scores("fast", 0.799, seconds=0.1), scores("small", 0.795, size=300)], [1, 1], "small", "smaller"),
+        ([scores("fast", 0.799, seconds=0.1), scores("small", 0.795, size=300)], [1, 1], "small", "30% of its size"),
         ([], [], "best", "only model"),
     ],
 )
@@ -557,8 +527,5 @@ def test_movie_review_sentences():
     assert 0.785 < accuracy["svm"] < 0.82
     assert 0.76 < accuracy["nb"] < accuracy["svm"]
     assert any(line.startswith("svm:features=words:1 is worse than svm") for line in found.words)
-    gain = found.curves[0].forecast
-    assert 0.003 < gain.gain < 0.04
-    half = compare(linnet.read(path).split(0, (0.5, 0.5))[0], models="svm", curve=True)
-    low, high = half.curves[0].forecast.interval
-    assert low - 0.01 < accuracy["svm"] - half.best.accuracy < high + 0.01  # the forecast of the half, on the whole
+    half, whole_ = found.curves[0].accuracy[-2:]
+    assert 0.003 < whole_ - half < 0.04

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,7 +11,6 @@ from statistics import NormalDist, median
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.classifier import TextClassifier
@@ -24,7 +22,7 @@ from linnet.draw.terminal import aligned, ends, listed
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate import corrected_t, evaluate, evaluate_multilabel, holm, mcnemar, paired_bootstrap
 from linnet.evaluate.evaluation import row_f1
-from linnet.evaluate.intervals import Interval, two_sided_quantile, wilson, with_intervals
+from linnet.evaluate.intervals import Interval, wilson, with_intervals
 from linnet.evaluate.significance import PairedTest, paired_t
 from linnet.features.derived import Shared
 from linnet.pipeline.crossval import check_two_labels, labelled_data, strata
@@ -106,13 +104,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class Curve:
-    """Accuracy at growing numbers of training rows, and what twice as many would bring (None: cannot be told)."""
+    """Accuracy at growing numbers of training rows, each twice the one before; right are held-out rows, of ``held``."""
 
     model: str
     rows: tuple[int, ...]
     right: tuple[float, ...]
     held: int
-    forecast: Forecast | None
 
     @property
     def accuracy(self) -> tuple[float, ...]:
@@ -125,6 +122,14 @@ class Curve:
         found = zip(self.rows, self.accuracy, self.right, strict=True)
         return [{"rows": n, "accuracy": p, "interval": list(wilson(right, self.held))} for n, p, right in found]
 
+    @property
+    def words(self) -> str:
+        """What the last doubling of the training rows brought; curves flatten, so the next will probably bring less."""
+        if len(self.rows) < 2:
+            return "too few rows to tell what more labels bring."
+        gain, (before, now) = 100 * (self.accuracy[-1] - self.accuracy[-2]), self.rows[-2:]
+        return f"going from {before:,} to {now:,} training rows brought {gain:+.1f} points; another doubling will probably bring less."
+
     def cells(self, metric: str) -> list[list[str]]:
         """Return the curve as it is printed, its head first."""
         head = [f"{self.model}: training rows", metric, "95 % interval"]
@@ -132,8 +137,7 @@ class Curve:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        found = {"model": self.model, "points": self.points, "forecast": to_plain(self.forecast)}
-        return {**found, "words": of_curve(self)}
+        return {"model": self.model, "points": self.points, "words": self.words}
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +235,7 @@ class Comparison:
         return f"<Comparison of {names} on {self.rows:,} rows, {self.folds_done} folds; best: {self.best.name}>"
 
     def _repr_html_(self) -> str:
-        tables = text_table(self.cells(), f"{self.rows:,} rows, {folds(self)}")
+        tables = text_table(self.cells(), f"{self.rows:,} rows, {self.folds_done} folds")
         tables += "".join(text_table(curve.cells(self.metric)) for curve in self.curves)
         lines = [*self._left_out(), *(f"note: {note}" for note in self.notes), *self.words]
         return f"<div>{tables}{paragraphs(map(safe, lines))}</div>"
@@ -245,7 +249,6 @@ class Comparison:
 
 CLOSE = 0.01  # a model is recommended instead of the best only if it is this close
 SMALLER, FASTER = 1.5, 2.0  # and clearly smaller, or as small and clearly faster to train
-WIDE = 0.05  # a wider interval of a forecast says nothing
 
 
 def p_text(p: float) -> str:
@@ -260,22 +263,11 @@ def p_text(p: float) -> str:
 def points(difference: float) -> str:
     """Write a difference of accuracies in points of a hundred.
 
-    >>> points(0.0193), points(0.01), points(0.0004)
-    ('1.9 points', '1.0 point', '0.04 points')
+    >>> points(0.0193), points(-0.0004), points(1.0)
+    ('1.9 points', '0.04 points', '100.0 points')
     """
     size = abs(100 * difference)
-    text = f"{size:.1f}" if size >= 0.095 or size == 0 else f"{size:.2f}"
-    return f"{text} point{'' if text == '1.0' else 's'}"
-
-
-def folds(found: Comparison) -> str:
-    """Say how rows were held out.
-
-    The number of folds, how often they were drawn, and how many were done where Ctrl-C came first.
-    """
-    drawn = f", drawn {found.repeats} times" if found.repeats > 1 else ""
-    whole = found.folds * found.repeats
-    return f"{found.folds} folds{drawn}" + (f", {found.folds_done} of {whole} done" if found.folds_done < whole else "")
+    return f"{size:.{1 if size >= 0.095 else 2}f} points"
 
 
 def of_comparison(found: Comparison) -> list[str]:
@@ -307,7 +299,7 @@ def of_comparison(found: Comparison) -> list[str]:
         if found.best.accuracy_interval[0] > share
         else f"Warning: {always}; no model is clearly better than that. Get more rows or better labels first."
     )
-    lines += [of_curve(curve) for curve in found.curves]
+    lines += [f"{curve.model}: {curve.words}" for curve in found.curves]
     name, reason = recommendation(found)
     lines.append(f"Use {name}: {reason}.")
     return lines
@@ -333,39 +325,18 @@ def recommendation(found: Comparison) -> tuple[str, str]:
         return best.name, "the only model compared"
     scores = {m.name: m for m in found.models}
     alike = [pair for pair in _with_best(found) if not pair.differ]
-    cheaper: list[tuple[ModelScores, str]] = []
-    for m in (scores[pair.other] for pair in alike if pair.difference <= CLOSE):
-        smaller, faster = best.size / m.size, best.train_seconds / max(m.train_seconds, 1e-9)
-        reasons = [f"{smaller:.1f} times smaller"] if smaller >= SMALLER else []
-        reasons += [f"{faster:.1f} times faster to train"] if faster >= FASTER else []
-        if reasons and (smaller >= SMALLER or m.size <= 1.1 * best.size):
-            cheaper.append((m, " and ".join(reasons)))
+    close = [scores[pair.other] for pair in alike if pair.difference <= CLOSE]
+    cheaper = [
+        m for m in close
+        if SMALLER * m.size <= best.size or (m.size <= 1.1 * best.size and FASTER * m.train_seconds <= best.train_seconds)
+    ]  # fmt: skip
     if cheaper:
-        chosen, why = min(
-            cheaper, key=lambda one: (round(math.log(one[0].size, 1.1)), one[0].train_seconds, one[0].name)
-        )
-        return chosen.name, f"no significant difference from {best.name}, and {why}"
+        chosen = min(cheaper, key=lambda m: (m.size, m.train_seconds))
+        costs = f"{chosen.size / best.size:.0%} of its size, {chosen.train_seconds / best.train_seconds:.0%} of its training time"
+        return chosen.name, f"no significant difference from {best.name}, with {costs}"
     if not alike:
         return best.name, "significantly better than every other model"
     return best.name, "most accurate, and no cheaper model is within one point"
-
-
-def of_curve(curve: Curve) -> str:
-    """Say what more labels would bring, or that the curve does not show it."""
-    ahead = curve.forecast
-    if ahead is None:
-        return (
-            f"{curve.model}: {len(curve.rows)} sizes on these folds are too few to predict the effect of more labels."
-        )
-    low, high = ahead.interval
-    more = f"{curve.model}: with twice the labels ({ahead.rows:,} training rows)"
-    if high - low > WIDE:
-        return f"{more} the gain is uncertain: between {points(low)} and {points(high)}."
-    if high < 0.005:
-        return f"{more} accuracy would hardly rise (at most {points(high)})."
-    if low <= 0.0:
-        return f"{more} accuracy would rise by at most {points(high)}, perhaps not at all."
-    return f"{more} accuracy would rise by about {points(ahead.gain)} ({100 * low:.1f} to {100 * high:.1f})."
 
 
 # ---- One model on one fold: what it answers for the held-out rows, and what that costs. From the answers of every model to
@@ -486,7 +457,7 @@ def score(name: str, answers: Sequence[FoldAnswers], rows: ComparedRows, folds: 
             found.append({key: (value, result.averages_intervals[key]) for key, value in result.averages.items()})
         losses.append(-float(np.mean(np.concatenate([a.log_p for a in one]))))
     size = sum(float(rows.shared.sizes[a.held].sum()) for a in answers)
-    chosen = Counter(repr(a.settings) for a in answers).most_common(1)[0][0]
+    settings = [a.settings for a in answers]
     means: dict[str, tuple[float, Interval]] = {}
     for key in found[0]:
         low, high = np.mean([e[key][1] for e in found], axis=0).tolist()
@@ -500,8 +471,8 @@ def score(name: str, answers: Sequence[FoldAnswers], rows: ComparedRows, folds: 
         float(np.mean([a.train_seconds for a in answers])),
         float(np.mean([a.predict_seconds for a in answers])),
         size / 1e6 / max(1e-9, sum(a.predict_seconds for a in answers)),
-        next((a.size for a in answers if a.size is not None), 0),
-        next(a.settings for a in answers if repr(a.settings) == chosen),
+        answers[0].size or 0,
+        max(settings, key=settings.count),
         {key: value for key, value in means.items() if key != "accuracy"},
     )
 
@@ -551,100 +522,6 @@ def _pair(
     return Pair(
         a.name, b.name, a.accuracy - b.accuracy, discordant, test.p, test, bootstrap, fold_test, macro_f1
     )  # fmt: skip
-
-
-# ---- What more labels would bring: a power law through a learning curve, and how far it can be trusted.
-#
-# Accuracy grows with the number of training rows as a - b n^-c, quickly at first, then ever more slowly towards a. The
-# law is fitted by least squares; leaving out one fold at a time (the jackknife), and trusting small sizes more or less,
-# says how much its forecast shakes.
-
-
-SPEEDS = np.geomspace(0.05, 2.0, 120)
-LEAST_POINTS = 4
-LEAST_FOLDS = 3
-
-
-@dataclass(frozen=True)
-class PowerLaw:
-    """a - b n^-c with b >= 0: what n training rows give."""
-
-    a: float
-    b: float
-    c: float
-
-    def at(self, n: npt.ArrayLike) -> Floats:
-        """Return the score that n rows are expected to give."""
-        return np.asarray(self.a - self.b * np.asarray(n, np.float64) ** -self.c)
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """What ``rows`` training rows would add to the score of those there are, with a rough interval."""
-
-    rows: int
-    gain: float
-    interval: Interval
-    law: PowerLaw
-
-
-def fit_power_law(rows: npt.ArrayLike, scores: npt.ArrayLike, trust: float = 1.0) -> PowerLaw:
-    """Fit a - b n^-c by least squares, with a <= 1 and b >= 0; c from 0.05 to 2, as close as the steps of a grid.
-
-    A size counts by n^trust: the law holds for many rows better than for few, and what is asked is how it goes on.
-    Given c the law is linear in a and b, so each c has its best a and b, and the best c is looked up.
-
-    >>> rows = np.array([100, 200, 400, 800, 1600])
-    >>> law = fit_power_law(rows, 0.9 - 2.0 * rows**-0.5)
-    >>> round(float(law.at(3200)), 3)  # 0.9 - 2 / sqrt(3200) = 0.86464
-    0.865
-
-    Reference: Hestness et al., Deep Learning Scaling is Predictable, Empirically, 2017; Efron, The Jackknife, 1982.
-    """
-    n, y = np.asarray(rows, np.float64), np.asarray(scores, np.float64)
-    w = n**trust / np.sum(n**trust)
-    x = n[None, :] ** -SPEEDS[:, None]  # (speeds, sizes)
-    mean = x @ w
-    spread = x - mean[:, None]
-    b = np.maximum(0.0, -(spread @ (w * y)) / (spread**2 @ w))
-    a = w @ y + b * mean
-    b = np.where(a > 1.0, np.maximum(0.0, x @ (w * (1.0 - y))) / (x**2 @ w), b)
-    a = np.minimum(a, 1.0)
-    errors = (y - a[:, None] + b[:, None] * x) ** 2 @ w
-    k = int(errors.argmin())
-    level = float(w @ y)
-    if errors[k] > float(w @ (y - level) ** 2) - 1e-15:  # no better than a flat line
-        return PowerLaw(level, 0.0, 1.0)
-    return PowerLaw(float(a[k]), float(b[k]), float(SPEEDS[k]))
-
-
-def forecast(rows: npt.ArrayLike, right: Ints, held: Ints, factor: float = 2.0) -> Forecast | None:
-    """Say what factor times the rows would bring; None where that cannot be told: too few sizes or folds.
-
-    rows are the training rows of each size, the last one all of them; right, (sizes, folds), how many of the held-out
-    rows of a fold are right; held, (folds,), how many those are. The interval is for the gain as it would be measured on
-    the rows then at hand, and adds up three doubts: what leaving out a fold changes; what it changes to count all sizes
-    alike, or the large ones even more, for the law is only a law of thumb; and the luck of which rows come in.
-    """
-    n = np.asarray(rows, np.float64)
-    folds = right.shape[1]
-    if len(n) < LEAST_POINTS or folds < LEAST_FOLDS:
-        return None
-    target = factor * n[-1]
-
-    def gain(kept: Bools, trust: float = 1.0) -> tuple[float, PowerLaw]:
-        law = fit_power_law(n, right[:, kept].sum(axis=1) / held[kept].sum(), trust)
-        return float(law.at(target) - law.at(n[-1])), law
-
-    every = np.ones(folds, dtype=bool)
-    whole, law = gain(every)
-    without = np.array([gain(np.arange(folds) != k)[0] for k in range(folds)])
-    noise = math.sqrt((folds - 1) / folds * float(np.sum((without - without.mean()) ** 2)))
-    misfit = max(abs(gain(every, trust)[0] - whole) for trust in (0.0, 2.0))
-    most = 1.0 - float(right[-1].sum() / held.sum())
-    luck = math.sqrt(most * (1.0 - most) / float(held.sum()) * (1 - 1 / factor))
-    half = math.hypot(two_sided_quantile(0.95, folds - 1) * noise, misfit, 1.96 * luck)
-    return Forecast(round(target), whole, (max(0.0, whole - half), min(most, whole + half)), law)
 
 
 FEW_ROWS = 500  # below this, ten folds: five would leave too few rows to learn from
@@ -786,20 +663,14 @@ class _ComparisonRun:
         return self._whole({name: mine for name, mine in answers.items() if name not in self.skipped}, folds)
 
     def _whole(self, answers: dict[str, list[FoldAnswers]], folds: int) -> dict[str, list[FoldAnswers]]:
-        """Keep what can be compared: whole repeats, or else the folds that are done by all, or the first fold."""
+        """Keep what can be compared: whole repeats, or else the folds that are done by all."""
         if not answers:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self.skipped.items())
             raise LinnetError(f"no model can take this data ({reasons})")
         done = min(map(len, answers.values()))
         if not done:
-            done = 1
-            for name in [name for name, mine in answers.items() if not mine]:
-                self.skipped[name] = "interrupted before its first fold was done"
-                del answers[name]
-            if not answers:
-                raise KeyboardInterrupt
-        done = done // folds * folds or done
-        return {name: mine[:done] for name, mine in answers.items()}
+            raise KeyboardInterrupt
+        return {name: mine[: done // folds * folds or done] for name, mine in answers.items()}
 
     def _ask(self, spec: Spec, fit_on: Ints, held: Ints, *, measure: bool = False) -> FoldAnswers:
         found = answer(spec, self.rows, fit_on, held, share=self.share, measure=measure)
@@ -821,24 +692,22 @@ class _ComparisonRun:
         spec = next(spec for spec in self.specs if spec.name == name)
         folds = len(full)
         shrunk = [self._halves(fit_on, seed) for fit_on, _ in self.pairs[:folds]]
-        held = np.array([len(a.held) for a in full])
-        right, sizes = [[a.right for a in full]], [float(np.mean([a.train_rows for a in full]))]
+        done: list[list[FoldAnswers]] = []
         try:
-            for step in reversed(range(min(map(len, shrunk)))):  # the small ones first: they are quick
-                if self.stopped:
-                    break
+            for step in reversed(
+                range(0 if self.stopped else min(map(len, shrunk)))
+            ):  # the small ones first: they are quick
                 found = []
                 for k in range(folds):
                     found.append(self._ask(spec, shrunk[k][step], self.pairs[k][1]))
                     self._say("curve", spec, k, found[-1])
-                right.insert(-1, [a.right for a in found])
-                sizes.insert(-1, float(np.mean([a.train_rows for a in found])))
+                done.append(found)
         except KeyboardInterrupt:
             self.stopped = True
-        table = np.array(right)
-        ahead = forecast(sizes, table, held)
-        rows = tuple(round(n) for n in sizes)
-        return Curve(name, rows, tuple(table.sum(axis=1).tolist()), int(held.sum()), ahead)
+        done.append(full)
+        right, held = np.array([[a.right for a in mine] for mine in done]), np.array([len(a.held) for a in full])
+        sizes = [float(np.mean([a.train_rows for a in mine])) for mine in done]
+        return Curve(name, tuple(map(round, sizes)), tuple(right.sum(axis=1).tolist()), int(held.sum()))
 
     def _halves(self, fit_on: Ints, seed: int) -> list[Ints]:
         """Return a half of some rows, a half of that, and so on, each with every class in its share."""

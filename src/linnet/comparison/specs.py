@@ -153,14 +153,5 @@ def _one(value: Any) -> Spec:
             raise LinnetError(f"one name stands for one model; got '{value}'")
         return specs[0]
     if isinstance(value, TextClassifier):
-        given = {"model": value.model, **value.changed_params()}
-        name = value.model if isinstance(value.model, str) else repr(value.model)
-        shown = {k: v for k, v in given.items() if k not in _KEPT and v is not True}
-        more = {**shown, **(value.params or {})}
-        settings = ",".join(f"{k}={_shown(v)}" for k, v in more.items())
-        return Spec(f"{name}:{settings}" if settings else name, given)
+        return Spec(repr(value), {"model": value.model, **value.changed_params()})
     return Spec(repr(value), {"model": value})
-
-
-def _shown(value: Any) -> str:
-    return "/".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -160,11 +160,10 @@ def update(
         new.partial_fit(texts[first : first + CHUNK], labels[first : first + CHUNK])
     found = compare_versions(old, new, held)
     before = old.card.get("update", {}).get("number", 0)
+    names = ("old_accuracy", "old_interval", "new_accuracy", "new_interval", "gained", "lost", "verdict")
     about = {
-        "number": before + 1, "rows": len(texts), "held_out": found.n, "old_accuracy": found.old_accuracy,
-        "old_interval": list(found.old_interval), "new_accuracy": found.new_accuracy, "new_interval": list(found.new_interval),
-        "gained": found.gained, "lost": found.lost, "test": found.test.test, "p": found.test.p, "verdict": found.verdict,
-        **({"forget": forget} if forget else {}),
+        "number": before + 1, "rows": len(texts), "held_out": found.n, **{name: to_plain(getattr(found, name)) for name in names},
+        "test": found.test.test, "p": found.test.p, **({"forget": forget} if forget else {}),
     }  # fmt: skip
     new.model_ = replace(new.artefact, card={**new.card, "update": about})
     return new, found

@@ -9,7 +9,7 @@ import numpy as np
 
 from linnet.draw.markup import bars, mark, matrix, note, safe, table
 from linnet.draw.terminal import count, cut, percent
-from linnet.report.inputs import CHARACTERS, TEXTS_OF_A_CELL, MatrixCell, ReportInputs
+from linnet.report.inputs import CHARACTERS, TEXTS_OF_A_CELL, ReportInputs
 
 # ---- The confusion matrix; its cells open the texts behind them.
 
@@ -26,39 +26,35 @@ def confusion(inputs: ReportInputs) -> str:
         parts.append(note(f"The {len(chosen)} classes with the most errors, of {len(inputs.names):,}."))
     parts.append(matrix(inputs.names, inputs.table, chosen))
     parts.append('<div id="texts" tabindex="-1" aria-live="polite"></div>')
-    if len(inputs.names) > 2 and inputs.errors:
+    if len(inputs.names) > 2 and inputs.result.error_cells:
         parts.append(_largest(inputs))
-    shown = sum(len(cell.shown) for cell in inputs.cells.values())
+    shown = sum(map(len, inputs.shown.values()))
     if shown < inputs.n:
-        few = f"up to {TEXTS_OF_A_CELL} for each cell, drawn at random (seed {inputs.seed}), fewer where there are many cells"
+        few = f"up to {TEXTS_OF_A_CELL} for each cell, the most confident, fewer where there are many cells"
         parts.append(note(f"This page contains {shown:,} of {inputs.n:,} texts: {few}; long texts are cut."))
-    parts.append(data_island("cells", {f"{t},{p}": _texts(inputs, c) for (t, p), c in inputs.cells.items()}))
+    parts.append(data_island("cells", {f"{t},{p}": _texts(inputs, t, p) for t, p in inputs.shown}))
     return "".join(parts)
 
 
 def _largest(inputs: ReportInputs) -> str:
     rows = []
-    for cell in inputs.errors[:LARGEST]:
-        low, high = inputs.result.confusion_interval(cell.truth, cell.predicted)
-        button = f'<button type="button" class="plain" data-cell="{cell.truth},{cell.predicted}">{cell.size:,}</button>'
-        names = (safe(inputs.names[cell.truth]), safe(inputs.names[cell.predicted]))
-        rows.append([*names, button, percent(inputs.share(cell)), f"{percent(low)} to {percent(high)}"])
-    title = f"The largest confusions ({len(rows)} of {len(inputs.errors):,})"
+    for t, p, n in inputs.result.error_cells[:LARGEST]:
+        button = f'<button type="button" class="plain" data-cell="{t},{p}">{n:,}</button>'
+        rows.append([safe(inputs.names[t]), safe(inputs.names[p]), button, *inputs.share(t, p)])
+    title = f"The largest confusions ({len(rows)} of {len(inputs.result.error_cells):,})"
     head = ["true label", "predicted", "rows", "share of the true label", "95 % interval"]
     return f"<details><summary>{title}</summary>{table(head, rows)}</details>"
 
 
-def _texts(inputs: ReportInputs, cell: MatrixCell) -> dict[str, Any]:
+def _texts(inputs: ReportInputs, truth: int, predicted: int) -> dict[str, Any]:
     """Return the texts of a cell as data: the page writes them as text, never as HTML."""
-    low, high = inputs.result.confusion_interval(cell.truth, cell.predicted)
-    truth, confidence = inputs.names[cell.truth], inputs.confidence
+    name, size, (share, ends) = inputs.names[truth], int(inputs.table[truth, predicted]), inputs.share(truth, predicted)
     texts = [
-        [int(inputs.data.source_rows[row]), round(float(confidence[row]), 3), cut(inputs.text(row), CHARACTERS)]
-        for row in cell.shown
+        [int(inputs.data.source_rows[row]), round(float(inputs.confidence[row]), 3), cut(inputs.text(row), CHARACTERS)]
+        for row in inputs.shown[truth, predicted]
     ]
-    title = f"{truth}, predicted {inputs.names[cell.predicted]}: {count(cell.size, 'row')}"
-    share = f"{percent(inputs.share(cell))} of {truth} (95 % interval {percent(low)} to {percent(high)})"
-    return {"title": title, "share": share, "size": cell.size, "texts": texts}
+    title = f"{name}, predicted {inputs.names[predicted]}: {count(size, 'row')}"
+    return {"title": title, "share": f"{share} of {name} (95 % interval {ends})", "size": size, "texts": texts}
 
 
 def data_island(name: str, value: Any) -> str:

@@ -13,6 +13,7 @@ from linnet.array_types import Bools, Floats, Ints
 from linnet.classifier import TextClassifier
 from linnet.data import Dataset
 from linnet.draw.markup import marked, safe
+from linnet.draw.terminal import percent
 from linnet.errors import LinnetError
 from linnet.evaluate import Evaluation, evaluate_answers
 
@@ -145,16 +146,6 @@ TEXTS_OF_A_CELL = 40
 CHARACTERS = 600  # of a text; the rest is cut
 
 
-@dataclass(frozen=True)
-class MatrixCell:
-    """A cell of the confusion matrix: how many rows it has, and the rows whose texts are in the page."""
-
-    truth: int
-    predicted: int
-    size: int
-    shown: Ints  # row numbers, the most confident first
-
-
 @dataclass(frozen=True, eq=False)
 class ReportInputs(Predictions):
     """Predictions for labelled rows, and what else goes into the page.
@@ -169,30 +160,13 @@ class ReportInputs(Predictions):
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def cells(self) -> dict[tuple[int, int], MatrixCell]:
-        """The cells that are not empty, errors first, the largest first; texts are sampled where there are many."""
-        k = self.table.shape[1]
-        code = self.result.truth * k + self.result.predicted
-        order = np.random.default_rng(self.seed).permutation(self.n)
-        order = order[np.argsort(code[order], kind="stable")]
-        codes, starts, sizes = np.unique(code[order], return_index=True, return_counts=True)
-        wrong = codes // k != codes % k
-        most = max(1, min(TEXTS_OF_A_CELL, TEXTS // len(codes)))
-        found: dict[tuple[int, int], MatrixCell] = {}
-        left = TEXTS
-        for i in np.lexsort((codes, -sizes, ~wrong)):
-            rows = order[starts[i] : starts[i] + min(most, left, sizes[i])]
-            left -= len(rows)
-            rows = rows[np.argsort(-self.confidence[rows], kind="stable")]
-            place = (int(codes[i]) // k, int(codes[i]) % k)
-            found[place] = MatrixCell(*place, int(sizes[i]), rows)
-        return found
+    def shown(self) -> dict[tuple[int, int], Ints]:
+        """The rows of each cell whose texts are in the page, the most confident first; errors come first, large cells first."""
+        cells = sorted(np.argwhere(self.table).tolist(), key=lambda cell: (cell[0] == cell[1], -self.table[*cell]))
+        most = max(1, min(TEXTS_OF_A_CELL, TEXTS // len(cells)))
+        return {(t, p): self.rows(t, p)[: most if place < TEXTS else 0] for place, (t, p) in enumerate(cells)}
 
-    @property
-    def errors(self) -> list[MatrixCell]:
-        """The cells of wrong predictions, the largest first."""
-        return [cell for cell in self.cells.values() if cell.truth != cell.predicted]
-
-    def share(self, cell: MatrixCell) -> float:
-        """Return the share of the rows of a true class that are in a cell."""
-        return cell.size / int(self.table[cell.truth].sum())
+    def share(self, truth: int, predicted: int) -> tuple[str, str]:
+        """Return the share of the rows of a true class that are in a cell, and its interval, both as text."""
+        low, high = self.result.confusion_interval(truth, predicted)
+        return percent(self.table[truth, predicted] / self.table[truth].sum()), f"{percent(low)} to {percent(high)}"

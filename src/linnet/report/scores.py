@@ -10,10 +10,9 @@ import numpy as np
 
 from linnet.classifier import TextClassifier
 from linnet.data import Dataset
-from linnet.draw.charts import Axis, Line, Points, Ranges, figure
+from linnet.draw.charts import Axis, Line, Points, Segments, figure
 from linnet.draw.markup import bar, note, paragraphs, safe, table, text_table
 from linnet.draw.terminal import count, percent, score
-from linnet.evaluate import wilson
 from linnet.evaluate.evaluation import MultilabelEvaluation
 from linnet.evaluate.metrics import ALL_METRICS, calibration_by_chance
 from linnet.report.inputs import ReportInputs
@@ -22,8 +21,6 @@ from linnet.report.inputs import ReportInputs
 
 
 WIDE = 0.1  # an interval of ten points is a wide one
-SURE = 0.9
-FEW = 20  # rows that are too few to say anything of
 
 
 def verdict(inputs: ReportInputs) -> str:
@@ -74,7 +71,7 @@ def warnings(inputs: Any) -> list[str]:
 
 def sentences(inputs: ReportInputs) -> list[str]:
     """Return what is behind the number as sentences of HTML."""
-    found = [_worst_confusion(inputs), _weakest(inputs), _probabilities(inputs), _confident(inputs)]
+    found = [_worst_confusion(inputs), _weakest(inputs)]
     seal = inputs.extra.get("seal")
     if seal is not None and len(seal.looks) <= 1:
         found.append(f"Blind test set, sealed {safe(seal.sealed[:10])}: <b>{safe(seal.words)}</b>.")
@@ -82,15 +79,14 @@ def sentences(inputs: ReportInputs) -> list[str]:
 
 
 def _worst_confusion(inputs: ReportInputs) -> str:
-    if not inputs.errors:
+    if not inputs.result.error_cells:
         return "There are no errors."
-    cell = inputs.errors[0]
-    low, high = inputs.result.confusion_interval(cell.truth, cell.predicted)
-    truth, predicted = safe(inputs.names[cell.truth]), safe(inputs.names[cell.predicted])
-    total = int((~inputs.right).sum())
+    t, p, n = inputs.result.error_cells[0]
+    (share, ends), truth = inputs.share(t, p), safe(inputs.names[t])
+    total = count(int((~inputs.right).sum()), "error")
     return (
-        f"Most frequent confusion: <b>{truth}</b> predicted as <b>{predicted}</b>, {cell.size:,} of {count(total, 'error')}, "
-        f"{percent(inputs.share(cell))} of all {truth} ({percent(low)} to {percent(high)})."
+        f"Most frequent confusion: <b>{truth}</b> predicted as <b>{safe(inputs.names[p])}</b>, {n:,} of {total}, "
+        f"{share} of all {truth} ({ends})."
     )
 
 
@@ -103,34 +99,6 @@ def _weakest(inputs: ReportInputs) -> str:
     return (
         f"Weakest class: <b>{safe(worst.label)}</b>, F1 {worst.f1:.3f} ({low:.3f} to {high:.3f}) on "
         f"{count(worst.support, 'row')}."
-    )
-
-
-def _probabilities(inputs: ReportInputs) -> str:
-    error, chance = inputs.result.calibration_error, calibration_by_chance(inputs.result.calibration_bins)
-    if error is None:
-        return ""
-    if error <= chance and chance > WIDE:
-        return f"{count(inputs.n, 'row')} are too few to judge the probabilities."
-    if error <= chance:
-        return f"The probabilities are well calibrated: the error of {100 * error:.1f} points may be chance."
-    gap = float(inputs.confidence.mean() - inputs.right.mean())
-    return (
-        f"The model is {'over' if gap > 0 else 'under'}confident: its probabilities are off by {100 * error:.1f} points on "
-        f"average; up to {100 * chance:.1f} may be chance."
-    )
-
-
-def _confident(inputs: ReportInputs) -> str:
-    sure = inputs.confidence >= SURE
-    n = int(np.count_nonzero(sure))
-    if n < FEW or n == inputs.n:
-        return ""
-    right = int(np.count_nonzero(inputs.right & sure))
-    low, high = wilson(right, n)
-    return (
-        f"With confidence of at least 90 %, which is {percent(n / inputs.n, 0)} of the texts, accuracy is {percent(right / n)} "
-        f"({percent(low)} to {percent(high)})."
     )
 
 
@@ -187,7 +155,7 @@ def calibration(inputs: ReportInputs) -> str:
     ]
     layers = [
         Line([(low, low), (1.0, 1.0)], "grey", dash="4 4", titles=False),
-        Ranges([(b.confidence, *b.interval) for b in bins]),
+        Segments([(b.confidence, b.interval[0], b.confidence, b.interval[1]) for b in bins], width=1.2),
         Points([(b.confidence, b.accuracy) for b in bins], titles=titles),
     ]
     error, chance = inputs.result.calibration_error or 0.0, calibration_by_chance(bins)
@@ -206,12 +174,11 @@ def calibration(inputs: ReportInputs) -> str:
 
 POINTS = 101
 FEWEST = 20  # rows that an accuracy is drawn for
-LIMITS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)  # of the table
 
 
 def thresholds(inputs: ReportInputs) -> str:
     """Draw accuracy over coverage, and precision, recall and F1 over the threshold for two classes."""
-    limits, shares, accuracy = coverage(inputs)
+    _, shares, accuracy = coverage(inputs)
     points = list(zip(shares.tolist(), accuracy.tolist(), strict=True))
     parts = [
         figure(
@@ -221,14 +188,7 @@ def thresholds(inputs: ReportInputs) -> str:
     ]  # fmt: skip
     if len(inputs.result.classes) == 2:
         parts.append(_two_classes(inputs))
-    at = [int(np.searchsorted(limits, limit - 1e-9)) for limit in LIMITS]
-    rows = [
-        [percent(limit, 0), percent(shares[k]), percent(accuracy[k])]
-        for limit, k in zip(LIMITS, at, strict=True)
-        if k < len(limits) and shares[k] < 1
-    ]
-    listed = table(["confidence at least", "coverage", "accuracy"], rows) if rows else ""
-    return f'<div class="pair">{"".join(parts)}</div>{listed}'
+    return f'<div class="pair">{"".join(parts)}</div>'
 
 
 def coverage(inputs: ReportInputs) -> tuple[Any, Any, Any]:

@@ -13,8 +13,9 @@ import numpy as np
 from linnet import __version__
 from linnet.draw.charts import Axis, Band, Line, figure, histogram
 from linnet.draw.markup import count_bars, note, paragraphs, safe, table
-from linnet.draw.terminal import count, listed, percent, score
+from linnet.draw.terminal import count, percent, score
 from linnet.files import digest
+from linnet.model.card import card_parts
 from linnet.report.inputs import ReportInputs
 
 # ---- The data: class balance, lengths, unusable rows, repeated texts.
@@ -91,7 +92,7 @@ def _tried(choice: Mapping[str, Any]) -> str:
     )
 
 
-# ---- The learning curve: accuracy at growing numbers of training rows, and what twice as many would bring.
+# ---- The learning curve: accuracy at growing numbers of training rows, and what the last doubling brought.
 
 
 def curve_section(inputs: ReportInputs) -> str | None:
@@ -99,17 +100,15 @@ def curve_section(inputs: ReportInputs) -> str | None:
     curve = inputs.extra.get("curve")
     if curve is None or len(curve.rows) < 2:
         return None
-    found = curve.to_dict()
-    points = found["points"]
+    points = curve.points
     first, last = points[0], points[-1]
     layers = [Band([(p["rows"], *p["interval"]) for p in points]), Line([(p["rows"], p["accuracy"]) for p in points])]
     caption = (
         f"Accuracy by training rows: {first['accuracy']:.1%} with {first['rows']:,}, {last['accuracy']:.1%} with "
         f"{last['rows']:,}; the band is the 95 % interval"
     )
-    forecast = found["words"].partition(": ")[2]
     return (
-        f"<p>{safe(forecast[:1].upper() + forecast[1:])}</p>"
+        f"<p>{safe(curve.words.capitalize())}</p>"
         + figure(layers, Axis("training rows", log=True), Axis("accuracy", percent=True), caption)
         + note("Measured by 3 folds of the training rows with fixed settings.")
     )
@@ -118,25 +117,10 @@ def curve_section(inputs: ReportInputs) -> str | None:
 # ---- The model card: what the model is and what it was trained on.
 
 
-LABELS = 12  # that are named
-
-
 def card(inputs: ReportInputs) -> str:
     """Write the card of the model as a table."""
-    found = inputs.clf.card
-    data: dict[str, Any] = found.get("data") or {}
-    settings = {name: value for name, value in (found.get("settings") or {}).items() if value is not None}
-    model = inputs.clf.artefact
-    rows = {
-        "model": settings.pop("model", "linnet model"),
-        "features": f"{settings.pop('features', '')} ({count(model.n_features, 'feature')})",
-        "labels": f"{len(model.classes):,}: {listed(model.classes, LABELS)}",
-        "trained on": f"{count(data.get('rows_fitted', 0), 'row')} of {data.get('source', 'unknown')}",
-        "probabilities": "calibrated on held-out rows" if model.calibrated else "not calibrated",
-        "written by": f"linnet {found.get('linnet', '')}",
-        "settings": ", ".join(f"{name} = {value}" for name, value in settings.items()),
-    }
-    return table(["", ""], [[name, safe(value)] for name, value in rows.items()], "card") + note(
+    parts = [(part, name, text) for part, rows in card_parts(inputs.clf.card) for name, text in rows.items()]
+    return table(["", "", ""], [list(map(safe, row)) for row in parts], "card") + note(
         "The model sees words and parts of words only. The scores hold for texts like those of this report; for another "
         "kind of text, evaluate again."
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from linnet.features.counting import TF
 from linnet.features.plan import FeaturePlan
 from linnet.models import MODELS
 
-WEIGHTING = ("tf", "idf", "norm", "min_df", "max_features", "select", "class_weight")
+WEIGHTING = ("tf", "idf", "norm", "min_df", "max_features", "class_weight")
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,6 @@ class Candidate:
     norm: str | None = None
     min_df: int | None = None
     max_features: int | None = None
-    select: str | None = None
     class_weight: str | None = None
     params: tuple[tuple[str, Any], ...] = ()
 
@@ -83,10 +83,12 @@ class Candidate:
         return shlex.join(words)
 
 
-# ---- Feature sets to try: drawn at random, or one block away from a set that did well.
+# ---- The space that is searched: feature sets, models with their settings, weighting; drawn from what the registries say.
 #
-# Every block of the registry can be drawn; how, where it is not as single pieces and pairs, stands in RANGES. Word lists are
-# only used where the user gave files.
+# A model's recipe tells where to begin, what its grid is, and which weighting it takes; from there, and from candidates that
+# did well, the search takes steps. A step adds, drops or changes a block: every block of the registry can be drawn; how, where
+# it is not as single pieces and pairs, stands in RANGES. A setting with numbers in its grid moves by up to a factor of two.
+# Word lists are only used where the user gave files. Nothing here knows a model by name.
 
 
 Range = tuple[int, int]
@@ -102,59 +104,67 @@ RANGES: dict[str, tuple[Range, ...]] = {
 }
 OTHERS: tuple[Range, ...] = ((1, 1), (1, 2))
 WEIGHTS = (1.0, 0.8, 0.6, 0.4, 1.3)
-WORDS, CHARACTERS = ("words",), ("chars", "across")  # what most sets begin with
 MOST_BLOCKS = 4
+WEIGHTINGS: dict[str, tuple[Any, ...]] = {
+    "tf": tuple(TF), "idf": (True, False), "norm": ("l2", "none"), "class_weight": (None, "balanced"), "min_df": (None, 2, 3),
+}  # fmt: skip
 
 
-class FeatureSpace:
-    """Draws feature sets; ``usual`` are the default blocks of the data, ``lists`` the blocks of the user's own files."""
+class SearchSpace:
+    """What can be tried: ``usual`` are the default blocks of the data, ``lists`` the blocks of the user's own files.
 
-    def __init__(self, usual: AnyBlocks, lists: AnyBlocks = ()) -> None:
-        self.usual, self.lists = usual, lists
+    most_features bounds every model (None: no bound); many says that rows are many.
+    """
 
+    def __init__(
+        self, usual: AnyBlocks, lists: AnyBlocks = (), *, models: Sequence[str] = ("svm",), most_features: int | None = None,
+        many: bool = False,
+    ) -> None:  # fmt: skip
+        self.usual, self.lists, self.models, self.most, self.many = usual, lists, models, most_features, many
+
+    @property
     def default(self) -> str:
-        """Return the default blocks and the user's lists."""
+        """The default blocks and the user's lists."""
         return describe((*self.usual, *self.lists))
 
-    def draw(self, rng: np.random.Generator) -> str:
-        """Return a set at random: words mostly, characters often, one or two more blocks sometimes."""
-        blocks: list[Block] = []
-        if rng.random() < 0.9:
-            blocks.append(self._block(rng, WORDS, weighted=False))
-        if rng.random() < 0.7 or not blocks:
-            blocks.append(self._block(rng, CHARACTERS, weighted=bool(blocks)))
-        more = int(rng.random() < 0.5) + int(rng.random() < 0.3)
-        others = tuple(name for name in BLOCKS if name not in (*WORDS, *CHARACTERS))
-        blocks += [self._block(rng, others, weighted=True) for _ in range(more)]
-        return self._named(blocks)
+    def own(self, model: str) -> Candidate:
+        """Return a model as its recipe has it, with the first value of every setting."""
+        plan = self._plan(model)
+        blocks = self.default if plan.features is None else describe((*plan.features, *self.lists))
+        settings = {name: values[0] for name, values in plan.grid if values}
+        if self.many:
+            settings |= dict(plan.many)
+        return self._fitting(Candidate(model, blocks, plan.ratio[0], params=_sorted(settings)))
 
-    def near(self, features: str, rng: np.random.Generator) -> str:
-        """Return a set that has one block more, one less, or one that differs."""
+    def near(self, candidate: Candidate, rng: np.random.Generator) -> Candidate:
+        """Return a candidate that differs in one thing, or two: features, weighting, a setting of the model."""
+        found = candidate
+        for _ in range(1 + int(rng.random() < 0.4)):
+            move = rng.random()
+            if move < 0.4:
+                found = replace(found, features=self.near_features(found.features, rng))
+            elif move < 0.7 and found.params:
+                found = self._setting(found, rng)
+            elif move < 0.9:
+                moved = found.ratio + float(rng.choice([-0.25, -0.1, 0.1, 0.25]))
+                found = replace(found, ratio=float(np.clip(round(moved, 2), 0.0, 1.25)))
+            else:
+                found = self._weighting(found, rng)
+        return self._fitting(found)
+
+    def near_features(self, features: str, rng: np.random.Generator) -> str:
+        """Return a feature set that has one block more, one less, or one that differs."""
         blocks = [b for b in parse(features) if isinstance(b, Block)]
-        k = int(rng.integers(len(blocks))) if blocks else -1
-        move = rng.random()
-        if k < 0 or (move < 0.35 and len(blocks) < MOST_BLOCKS):
-            blocks.append(self._block(rng, tuple(BLOCKS), weighted=True))
-        elif move < 0.5 and len(blocks) > 1:
-            del blocks[k]
-        elif move < 0.75:
-            low, high = self._range(blocks[k].name, rng)
-            blocks[k] = replace(blocks[k], low=low, high=high)
-        elif move < 0.9 and len(blocks) > 1:
-            blocks[k] = replace(blocks[k], weight=float(rng.choice(WEIGHTS)))
-        elif isinstance(block := blocks[k], Words | Chars):  # the folding of letters
-            blocks[k] = replace(block, case="keep" if block.case == "fold" else "fold")
-        return self._named(blocks)
-
-    def _block(self, rng: np.random.Generator, names: tuple[str, ...], *, weighted: bool) -> Block:
-        name = names[int(rng.integers(len(names)))]
-        low, high = self._range(name, rng)
-        weight = float(rng.choice(WEIGHTS)) if weighted else 1.0
-        return BLOCKS[name](low=low, high=high, weight=weight)
-
-    def _range(self, name: str, rng: np.random.Generator) -> Range:
-        choices = RANGES.get(name, OTHERS)
-        return choices[int(rng.integers(len(choices)))]
+        out = _one(blocks, rng) if blocks else None
+        if out is None or (rng.random() < 0.35 and len(blocks) < MOST_BLOCKS):
+            return self._named([*blocks, _block(rng, tuple(BLOCKS), weighted=True)])
+        left = [b for b in blocks if b is not out]
+        if left and rng.random() < 0.25:
+            return self._named(left)
+        other = _block(rng, (out.name,), weighted=bool(left))
+        if isinstance(other, Words | Chars) and rng.random() < 0.2:  # letters as they are
+            other = replace(other, case="keep")
+        return self._named([*left, other])
 
     def _named(self, blocks: list[Block]) -> str:
         """Write blocks in the order of the registry, each once, the user's lists behind them."""
@@ -165,118 +175,50 @@ class FeatureSpace:
             once = [replace(once[0], weight=1.0)]
         return describe((*once, *self.lists))
 
-
-# ---- The space that is searched: models with their settings, feature sets, weighting; drawn from what the registries say.
-#
-# A model's recipe tells where to begin, what its grid is, and which weighting it takes. A setting with numbers in its grid
-# is drawn between them; near a good candidate it moves by up to a factor of two. Nothing here knows a model by name.
-
-
-RATIOS = (0.0, 0.25, 0.5, 0.75, 1.0)
-MIN_DF = (None, 2, 3)
-
-
-class SearchSpace:
-    """What can be tried. most_features bounds every model (None: no bound); many says that rows are many."""
-
-    def __init__(
-        self, features: FeatureSpace, *, models: list[str] | None = None, most_features: int | None = None,
-        many: bool = False,
-    ) -> None:  # fmt: skip
-        self.features, self.most, self.many = features, most_features, many
-        learns = [name for name, cls in MODELS.items() if cls.traits.learns]
-        self.models = learns if models is None else models
-
-    def own(self, model: str) -> Candidate:
-        """Return a model as its recipe has it, with the first value of every setting."""
-        plan = self._plan(model)
-        blocks = self.features.default() if plan.features is None else describe((*plan.features, *self.features.lists))
-        if self._presence(model):
-            blocks = self._plain(blocks)
-        settings = {name: values[0] for name, values in plan.grid if values}
-        if self.many:
-            settings |= dict(plan.many)
-        return self._bounded(Candidate(model, blocks, plan.ratio[0], params=_sorted(settings)))
-
-    def draw(self, model: str, features: str, rng: np.random.Generator) -> Candidate:
-        """Return a model with settings at random, on given features."""
-        plan = self._plan(model)
-        settings = {name: _between(values, rng) for name, values in plan.grid if values}
-        found = Candidate(model, features, params=_sorted(settings))
-        if self._presence(model):
-            return self._bounded(replace(found, features=self._plain(features), ratio=0.0))
-        powers = tuple(dict.fromkeys((*plan.ratio, *RATIOS)))
-        found = replace(found, ratio=float(powers[int(rng.integers(len(powers)))]), min_df=_pick(MIN_DF, rng, 0.7))
-        if rng.random() < 0.4:
-            found = self._weighting(found, rng)
-        return self._bounded(found)
-
-    def near(self, candidate: Candidate, rng: np.random.Generator) -> Candidate:
-        """Return a candidate that differs in one thing, or two: features, weighting, a setting of the model."""
-        found = candidate
-        for _ in range(1 + int(rng.random() < 0.4)):
-            move = rng.random()
-            if move < 0.4:
-                found = replace(found, features=self.features.near(found.features, rng))
-                if self._presence(found.model):
-                    found = replace(found, features=self._plain(found.features))
-            elif move < 0.7 and found.params:
-                found = self._setting(found, rng)
-            elif not self._presence(found.model):
-                if move < 0.9:
-                    moved = found.ratio + float(rng.choice([-0.25, -0.1, 0.1, 0.25]))
-                    found = replace(found, ratio=float(np.clip(round(moved, 2), 0.0, 1.25)))
-                else:
-                    found = self._weighting(found, rng)
-        return self._bounded(found)
-
-    # ---- moves
-
     def _setting(self, c: Candidate, rng: np.random.Generator) -> Candidate:
         settings, grid = dict(c.params), dict(self._plan(c.model).grid)
-        name = sorted(settings)[int(rng.integers(len(settings)))]
+        name = _one(sorted(settings), rng)
         value, values = settings[name], grid.get(name, ())
         if _numbers((*values, value)):
             moved = float(value) * float(arithmetic.power(2.0, 2.0 * rng.random() - 1.0))
             settings[name] = max(1, round(moved)) if isinstance(value, int) else _rounded(moved)
         elif values:
-            settings[name] = values[int(rng.integers(len(values)))]
+            settings[name] = _one(values, rng)
         return replace(c, params=_sorted(settings))
 
     def _weighting(self, c: Candidate, rng: np.random.Generator) -> Candidate:
+        """Change one thing of the weighting; None stands for what the recipe of the model has."""
         plan = self._plan(c.model)
-        move = int(rng.integers(5))
-        if move == 0:
-            tf = str(rng.choice([name for name in TF if name != (c.tf or plan.tf)]))
-            return replace(c, tf=None if tf == plan.tf else tf)
-        if move == 1:
-            idf = not (plan.idf if c.idf is None else c.idf)
-            return replace(c, idf=None if idf == plan.idf else idf)
-        if move == 2 and plan.norm != "mean":
-            other = "l2" if plan.norm is None else "none"
-            return replace(c, norm=other if c.norm is None else None)
-        if move == 3:
-            return replace(c, class_weight=None if c.class_weight else "balanced")
-        return replace(c, min_df=_pick(MIN_DF, rng, 0.25))
-
-    # ---- what a model takes
+        usual = {"tf": plan.tf, "idf": plan.idf, "norm": plan.norm or "none"}
+        name = _one([name for name in WEIGHTINGS if name != "norm" or plan.norm != "mean"], rng)
+        now = usual.get(name) if getattr(c, name) is None else getattr(c, name)
+        value = _one([value for value in WEIGHTINGS[name] if value != now], rng)
+        changed: dict[str, Any] = {name: None if value == usual.get(name) else value}
+        return replace(c, **changed)
 
     def _plan(self, model: str) -> FeaturePlan:
         found: FeaturePlan = MODELS[model].plan
         return found
 
-    def _presence(self, model: str) -> bool:
-        """Whether the model takes words present or absent, and no weights."""
-        return bool(MODELS[model].traits.presence)
+    def _fitting(self, c: Candidate) -> Candidate:
+        """Return a candidate as its model takes it, with no more features than the bound: the most frequent ones.
 
-    def _plain(self, features: str) -> str:
-        """Return the features without weights, and without computed blocks."""
-        blocks = [b for b in parse(features) if isinstance(b, Block)]
-        return describe(tuple(replace(b, weight=1.0) for b in blocks)) if blocks else "words:1-2"
+        A model of words present or absent takes no weights, and no computed blocks.
+        """
+        if MODELS[c.model].traits.presence:
+            blocks = tuple(replace(b, weight=1.0) for b in parse(c.features) if isinstance(b, Block))
+            c = Candidate(c.model, describe(blocks) if blocks else "words:1-2", params=c.params)
+        return c if self.most is None else replace(c, max_features=self.most)
 
-    def _bounded(self, c: Candidate) -> Candidate:
-        """Keep the number of features within the bound: the most frequent ones."""
-        return c if self.most is None else replace(c, max_features=min(self.most, c.max_features or self.most))
+
+def _block(rng: np.random.Generator, names: tuple[str, ...], *, weighted: bool) -> Block:
+    name = _one(names, rng)
+    low, high = _one(RANGES.get(name, OTHERS), rng)
+    return BLOCKS[name](low=low, high=high, weight=float(rng.choice(WEIGHTS)) if weighted else 1.0)
+
+
+def _one(values: Sequence[Any], rng: np.random.Generator) -> Any:
+    return values[int(rng.integers(len(values)))]
 
 
 def _sorted(settings: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -287,15 +229,6 @@ def _numbers(values: tuple[Any, ...]) -> bool:
     return bool(values) and all(isinstance(v, int | float) and not isinstance(v, bool) and v > 0 for v in values)
 
 
-def _between(values: tuple[Any, ...], rng: np.random.Generator) -> Any:
-    """Draw between the smallest and the largest number, evenly in their logarithms; of other values, one of them."""
-    if not _numbers(values):
-        return values[int(rng.integers(len(values)))]
-    low, high = arithmetic.log([min(values), max(values)])
-    drawn = float(arithmetic.exp(low + (high - low) * rng.random()))
-    return round(drawn) if all(isinstance(v, int) for v in values) else _rounded(drawn)
-
-
 def _rounded(value: float) -> float:
     """Keep two digits: nobody needs more, and a command line is shorter.
 
@@ -303,8 +236,3 @@ def _rounded(value: float) -> float:
     (0.031, 13.0)
     """
     return float(f"{value:.2g}")
-
-
-def _pick(values: tuple[Any, ...], rng: np.random.Generator, first: float) -> Any:
-    """Return the first value with the given chance, else one of the others."""
-    return values[0] if rng.random() < first else values[1 + int(rng.integers(len(values) - 1))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import zlib
@@ -20,14 +19,14 @@ from linnet.array_types import Array, Floats, Ints
 from linnet.classifier import TextClassifier
 from linnet.draw.markup import paragraphs, safe, text_table
 from linnet.draw.terminal import aligned, cut, estimate
-from linnet.errors import DataError
+from linnet.errors import DataError, LinnetError
 from linnet.evaluate import Evaluation, MultilabelEvaluation, evaluate_multilabel
 from linnet.evaluate.intervals import Interval
-from linnet.evaluate.metrics import METRICS, resampled_scores, score_of
-from linnet.files import lock_file
+from linnet.evaluate.metrics import resampled_scores, score_of
+from linnet.files import lock_file, writing
 from linnet.tuning.candidate import Candidate
 from linnet.tuning.judging import Level, file_size
-from linnet.values import duration, size_text
+from linnet.values import duration, size_text, to_plain
 
 # ---- How much too good the best of many scores is: choosing by a score makes that score too high.
 #
@@ -61,12 +60,10 @@ class Optimism:
         """By how much the score of the chosen candidate is too good."""
         return max(0.0, self.score - self.expected)
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        return {
-            "score": self.score, "expected": self.expected, "interval": list(self.interval), "optimism": self.optimism,
-            "candidates": self.candidates, "method": "bootstrap bias corrected cross-validation",
-        }  # fmt: skip
+        found = {name: to_plain(value) for name, value in vars(self).items() if name != "noise"}
+        return {**found, "optimism": self.optimism, "method": "bootstrap bias corrected cross-validation"}
 
 
 def corrected(metric: str, rows: Ints, truth: Ints, answers: list[Ints], n_classes: int, seed: int) -> Optimism:
@@ -112,7 +109,6 @@ class CandidateResult:
     candidate: Candidate
     level: int
     score: float
-    rows: Ints = field(repr=False)
     predicted: Ints = field(repr=False)
     seconds: float
     counting: float
@@ -135,9 +131,9 @@ class Results:
         self.refused: dict[str, tuple[Candidate, str]] = {}
         self.default: str | None = None
 
-    def truth(self, rows: Ints) -> Ints:
-        """Return the class of some rows; of several labels, 0 and 1 for each."""
-        return self.y[rows].astype(np.int64)
+    def truth(self, level: int) -> Ints:
+        """Return the class of each held-out row of a level; of several labels, 0 and 1 for each."""
+        return self.y[self.levels[level].rows].astype(np.int64)
 
     @property
     def judged(self) -> int:
@@ -153,65 +149,44 @@ class Results:
         """Return the results of a level, the best first, of equals the first judged."""
         return sorted(self.at[level].values(), key=lambda r: -r.score)
 
-    def final_seconds(self, result: CandidateResult) -> float:
-        """Return about how long the last fit takes: counting, judging once more to calibrate, fitting on all rows."""
-        known = self.at[self.base].get(result.candidate.key, result)
-        each = known.seconds / max(1, self.trained(known.level))
-        return known.counting + each * (self.trained(self.base) + len(self.y))
-
-    def trained(self, level: int) -> int:
-        """Return how many rows were learned from on a level and those that it adds to."""
-        here = self.levels[level]
-        return here.rows + (self.trained(level - 1) if here.adds else 0)
-
     def hopeful(self, level: int) -> list[CandidateResult]:
         """Return the results of a level, the best first, that are not clearly worse than the default; not the default."""
         ranked = self.ranked(level)
         held = self.at[level].get(self.default or "")
         if held is None:
             return ranked
-        luck = [0.0] * len(
-            ranked
-        )  # what luck does to the difference of two scores; once all folds are judged, none is granted
-        if level < self.base:
-            luck = [float(np.sqrt(np.sum(r.predicted != held.predicted))) / len(r.rows) for r in ranked]
-        return [r for r, most in zip(ranked, luck, strict=True) if r is not held and r.score >= held.score - most]
+
+        def luck(r: CandidateResult) -> float:
+            """Return what luck does to the difference of two scores; once all folds are judged, none is granted."""
+            return (
+                float(np.sqrt(np.sum(r.predicted != held.predicted))) / len(r.predicted) if level < self.base else 0.0
+            )
+
+        return [r for r in ranked if r is not held and r.score >= held.score - luck(r)]
 
     def reserve(self) -> float:
-        """Return the time to keep for the last fit, whichever of the best so far it will be."""
+        """Return the time to keep for the last fit, whichever of the best so far it will be.
+
+        It counts, judges once more to calibrate, and fits on all rows.
+        """
         best = [*self.ranked(self.base)[:3], self.at[self.base].get(self.default or "")]
-        return max((self.final_seconds(r) for r in best if r is not None), default=0.0)
+        more = 1 + len(self.y) / max(1, self.levels[self.base].trained)
+        return max((r.counting + r.seconds * more for r in best if r is not None), default=0.0)
 
     def winner(self) -> CandidateResult | None:
-        """Return the candidate to take.
+        """Return the candidate to take, of the highest level that has several: the best, or the default.
 
-        On the highest level that has several: the best, if it is better than the default by more than the noise of the
-        rows on which they differ, else the default. One that has only been on a lower level must beat that one there,
-        by more than the noise.
+        The best must be better than the default by more than the noise of the rows on which they differ.
         """
-        champion: str | None = None
-        for level in range(len(self.at) - 1, self.base - 1, -1):
-            here = self.at[level]
-            if not here or (champion is None and len(here) < 2 and level > self.base):
-                continue
-            champion = self._best(level, champion if champion in here else self.default)
-        if champion is None:
-            lower = [r for level in reversed(self.at) for r in sorted(level.values(), key=lambda r: -r.score)]
-            return lower[0] if lower else None
-        return next(level[champion] for level in reversed(self.at) if champion in level)
-
-    def _best(self, level: int, holder: str | None) -> str:
-        """Return the best of a level, if it beats the holder by more than noise."""
+        level = max((k for k, here in enumerate(self.at) if len(here) > 1 or (here and k <= self.base)), default=0)
         ranked = self.ranked(level)
-        if holder is None or holder not in self.at[level]:
-            return ranked[0].candidate.key
-        held = self.at[level][holder]
+        held = self.at[level].get(self.default or "")
+        if level < self.base or held is None:
+            return ranked[0] if ranked else None
         better = [r for r in ranked[:20] if r.score > held.score]
-        if not better:
-            return holder
         noise = self._bootstrap([held, *better]).noise[1:]
-        clearly = (r.candidate.key for r, luck in zip(better, noise, strict=True) if r.score - held.score > luck)
-        return next(clearly, holder)
+        clearly = (r for r, luck in zip(better, noise, strict=True) if r.score - held.score > luck)
+        return next(clearly, held)
 
     def optimism(self) -> Optimism | None:
         """Return how much too good the best score is, from choosing again among all that were on the folds."""
@@ -219,9 +194,9 @@ class Results:
         return self._bootstrap(pool) if pool else None
 
     def _bootstrap(self, pool: list[CandidateResult]) -> Optimism:
-        rows = pool[0].rows
-        answers = [r.predicted for r in pool]
-        return corrected(self.metric, rows, self.truth(rows), answers, self.n_classes, self.seed)
+        level, answers = pool[0].level, [r.predicted for r in pool]
+        rows = self.levels[level].rows
+        return corrected(self.metric, rows, self.truth(level), answers, self.n_classes, self.seed)
 
 
 # ---- The outcome of a search: the model, a leaderboard with intervals, how much too high the best score is, sentences.
@@ -260,9 +235,8 @@ class Tuning:
 
     @property
     def default(self) -> CandidateResult | None:
-        """The default recipe on the highest level that it was judged on; None where it was refused."""
-        key = self.results.default
-        return next((level[key] for level in reversed(self.results.at) if key in level), None) if key else None
+        """The default recipe on the rows that the winner was chosen on; None where it was refused."""
+        return self.results.at[self.winner.level].get(self.results.default or "")
 
     @property
     def expected(self) -> float:
@@ -271,12 +245,8 @@ class Tuning:
 
     @property
     def gain(self) -> float | None:
-        """The dev score of the winner less that of the default, on the highest level that both were judged on."""
-        if self.results.default is None:
-            return None
-        mine, theirs = self.winner.candidate.key, self.results.default
-        both = (level for level in reversed(self.results.at) if mine in level and theirs in level)
-        return next((level[mine].score - level[theirs].score for level in both), None)
+        """The dev score of the winner less that of the default."""
+        return None if self.default is None else self.winner.score - self.default.score
 
     @cached_property
     def table(self) -> list[dict[str, Any]]:
@@ -293,19 +263,16 @@ class Tuning:
         return sorted(best.values(), key=lambda r: (r.candidate.key != won, -r.score))
 
     def _row(self, r: CandidateResult, rank: int) -> dict[str, Any]:
-        first = len(self.results.at[self.results.base][r.candidate.key].rows)
-        rows = r.rows[:first] if self.results.levels[r.level].adds else r.rows  # draws of the same rows say no more
-        truth, predicted = self.results.truth(rows), r.predicted[: len(rows)]
+        truth = self.results.truth(r.level)
         if truth.ndim == 2:
-            found: Any = evaluate_multilabel(truth, predicted)
+            found: Any = evaluate_multilabel(truth, r.predicted)
         else:
-            found = Evaluation(tuple(range(self.results.n_classes)), truth, predicted, None, {})
-        score, (low, high) = found.score(self.metric)
-        shift, (least, most) = r.score - score, METRICS[self.metric].bounds if truth.ndim == 1 else (0.0, 1.0)
+            found = Evaluation(tuple(range(self.results.n_classes)), truth, r.predicted, None, {})
+        low, high = found.score(self.metric)[1]
         return {
-            "rank": rank, "model": r.candidate.model, "score": r.score, "low": max(least, low + shift),
-            "high": min(most, high + shift), "judged_on": self.results.levels[r.level].name, "size_bytes": r.size,
-            "seconds": r.seconds, "default": r.candidate.key == self.results.default, "settings": r.candidate.to_dict(),
+            "rank": rank, "model": r.candidate.model, "score": r.score, "low": low, "high": high,
+            "judged_on": self.results.levels[r.level].name, "size_bytes": r.size, "seconds": r.seconds,
+            "default": r.candidate.key == self.results.default, "settings": r.candidate.to_dict(),
         }  # fmt: skip
 
     @property
@@ -333,7 +300,7 @@ class Tuning:
             "source": self.source, "rows": self.rows, "metric": self.metric, "seed": self.results.seed,
             "budget_seconds": self.budget, "seconds": self.seconds, "finished": self.finished, "resumed": self.resumed,
             "candidates": self.results.candidates, "judged": self.results.judged,
-            "levels": [{"name": level.name, "training_rows": level.rows} for level in self.results.levels],
+            "levels": [{"name": level.name, "training_rows": level.trained} for level in self.results.levels],
             "winner": {**self.table[0], "expected": self.expected}, "gain_over_default": self.gain,
             "optimism": self.optimism.to_dict(), "leaderboard": self.table,
             "refused": [{"settings": c.to_dict(), "reason": why} for c, why in self.results.refused.values()],
@@ -379,7 +346,7 @@ class Tuning:
 # what is known already.
 
 
-VERSION = 1
+VERSION = 2
 
 
 def packed(answers: Ints) -> str:
@@ -397,9 +364,7 @@ def unpacked(text: str) -> Ints:
 
 
 class SearchState:
-    """Results by key. Without a path they are kept in memory only.
-
-    A file of another search (other data, seed, metric, limits or version) is started anew; ``replaced`` says so.
+    """Results by key. Without a path they are kept in memory only; a file of another search is started anew.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -411,52 +376,40 @@ class SearchState:
     """
 
     def __init__(self, path: Path | None, about: Mapping[str, Any], *, fresh: bool = False) -> None:
-        self.path, self.known, self.replaced = path, {}, False  # type: Path | None, dict[str, dict[str, Any]], bool
+        self.path, self.known = path, {}  # type: Path | None, dict[str, dict[str, Any]]
         self._file: BinaryIO | None = None
-        self.about = json.loads(json.dumps({"linnet_tune": VERSION, **about}))
-        if path is not None:
-            self._open(path, fresh)
-
-    def _open(self, path: Path, fresh: bool) -> None:
+        if path is None:
+            return
+        with writing(path):
+            self._file = path.open("a+b")
         try:
-            file = path.open("a+b")
-        except OSError as error:
-            raise DataError(f"cannot write the state of the search to {path}: {error.strerror}") from None
-        with contextlib.ExitStack() as undo:
-            undo.callback(file.close)
-            lock_file(file, f"{path} is in use by another linnet tune; wait for it, or give another --out")
-            whole = self._read(file)
-            undo.pop_all()
-        if fresh or not whole:
-            whole = 0
-            self.known = {}
-        file.truncate(whole)
-        self._file = file
-        if not whole:
-            self._line(self.about)
+            lock_file(self._file, f"{path} is in use by another linnet tune; wait for it, or give another --out")
+            self._read(self._file, {"linnet_tune": VERSION, **about}, fresh)
+        except LinnetError:
+            self.close()
+            raise
 
-    def _read(self, file: BinaryIO) -> int:
-        """Take in what is there; returns how many bytes of it are good, 0 where it is another search's."""
+    def _read(self, file: BinaryIO, about: Mapping[str, Any], fresh: bool) -> None:
+        """Take in what is there, up to a damaged line, which is cut off."""
         file.seek(0)
-        good = 0
-        for number, line in enumerate(file):
-            entry = _parsed(line)
-            if number == 0 and (entry is None or "linnet_tune" not in entry):
-                raise DataError(
-                    f"{self.path}: is not a file of results of linnet tune, and would be lost; give another --resume"
-                )
-            if entry is None:
-                break
-            if number == 0:
-                if entry != self.about:
-                    self.replaced = True
-                    return 0
-            elif not isinstance(entry.get("key"), str):
-                break
-            else:
+        lines, head = file.readlines(), json.dumps(about).encode() + b"\n"
+        if lines and not lines[0].startswith(b'{"linnet_tune"'):
+            raise DataError(
+                f"{self.path}: is not a file of results of linnet tune, and would be lost; give another --resume"
+            )
+        if fresh or lines[:1] != [head]:
+            file.truncate(0)
+            self._line(about)
+            return
+        good = len(head)
+        for line in lines[1:]:
+            try:
+                entry = json.loads(line) if line.endswith(b"\n") else {}
                 self.known[entry.pop("key")] = entry
+            except (ValueError, KeyError):
+                break
             good += len(line)
-        return good
+        file.truncate(good)
 
     def add(self, key: str, entry: Mapping[str, Any]) -> None:
         """Keep a result, on the disk before this returns."""
@@ -464,26 +417,14 @@ class SearchState:
         self._line({"key": key, **entry})
 
     def _line(self, entry: Mapping[str, Any]) -> None:
-        if self._file is None:
-            return
-        try:
-            self._file.write(json.dumps(entry).encode() + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise DataError(f"cannot write the state of the search to {self.path}: {error.strerror}") from None
+        if self._file is not None and self.path is not None:
+            with writing(self.path):
+                self._file.write(json.dumps(entry).encode() + b"\n")
+                self._file.flush()
+                os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Let the file go."""
         if self._file is not None:
             self._file.close()
             self._file = None
-
-
-def _parsed(line: bytes) -> dict[str, Any] | None:
-    if not line.endswith(b"\n"):
-        return None
-    with contextlib.suppress(ValueError):
-        found = json.loads(line)
-        return found if isinstance(found, dict) else None
-    return None
