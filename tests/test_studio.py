@@ -114,7 +114,7 @@ def test_export_of_texts_that_are_no_file(tmp_path):
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
     file = tmp_path / "file"
     file.write_text("x")
-    with pytest.raises(DataError, match="choose another --folder"):
+    with pytest.raises(LinnetError, match="cannot write"):
         Studio(file / "inside")
 
 
@@ -128,33 +128,42 @@ def test_the_next_text_has_the_smallest_margin():
     rng = np.random.default_rng(1)
     proba = rng.random((80, 2))
     proba /= proba.sum(axis=1, keepdims=True)
-    fitted = Fitted(("neg", "pos"), proba, 12)
-    answers = dict.fromkeys(range(12), "pos")  # 12 is no multiple of 5: not a random draw
+    fitted = Fitted(("neg", "pos"), proba, 42)
+    answers = dict.fromkeys(range(42), "pos")  # 42 is no multiple of 10: not a random draw
     pick = learner.queue(fitted, answers)[0]
-    assert pick is not None
-    free = np.arange(12, 80)
-    like = pool.likeness(free, np.arange(12))
-    fresh = free[like <= 0.6]
+    free = np.arange(42, 80)
+    unlike = np.maximum(0.02, 1 - (pool.Z[free] @ pool.Z[32:42].T).max(axis=1))
     assert pick.why == "unsure"
-    assert pick.row == fresh[np.argmin(np.abs(proba[fresh, 0] - proba[fresh, 1]))]
+    assert pick.row == free[np.argmax((1 - np.abs(proba[free, 0] - proba[free, 1])) * unlike)]
+
+
+def test_the_first_texts_are_of_every_kind():
+    """Twenty topics with words of their own, one of them in half of the texts: each is met among the first forty."""
+    rng = np.random.default_rng(0)
+    kinds = np.concatenate([np.zeros(400, int), np.repeat(np.arange(1, 20), 20)])
+    words = [" ".join(f"t{kind}w{k}" for k in rng.choice(12, 6, replace=False)) for kind in kinds]
+    learner = Learner(Pool.of(words), [str(k) for k in range(20)])
+    asked = [pick for pick in learner.queue(None, {}, (), 40) if pick.why == "new"]
+    assert len(asked) >= 30
+    assert len({kinds[pick.row] for pick in asked}) >= 18  # of texts drawn at random, 13
 
 
 def test_copies_of_a_labelled_text_come_last():
-    words = ["a strange hybrid of drama and noise"] * 20 + [
-        f"{g} {b} plot number {k}" for k, (g, b) in enumerate(zip(GOOD, BAD, strict=True))
-    ]
+    rng = np.random.default_rng(0)
+    others = [" ".join(f"word{k}" for k in rng.choice(40, 6, replace=False)) for _ in range(60)]
+    words = ["a strange hybrid of drama and noise"] * 20 + others
     pool = Pool.of(words)
     proba = np.full((len(words), 2), 0.5)
     proba[20:] = [0.6, 0.4]  # the copies have the smaller margins
-    fitted = Fitted(("neg", "pos"), proba, 6)
-    picks = Learner(pool, ["neg", "pos"]).queue(fitted, dict.fromkeys((0, *range(14, 20)), "pos"), (), 3)
+    fitted = Fitted(("neg", "pos"), proba, 42)
+    picks = Learner(pool, ["neg", "pos"]).queue(fitted, dict.fromkeys((*range(30, 71), 0), "pos"), (), 3)
     assert all(pick.row >= 20 for pick in picks)
 
 
 def test_the_same_answers_give_the_same_order():
     words, labels = texts(120)
     first, second = (Learner(Pool.of(words, seed=3, threads=t), ["neg", "pos"]) for t in (1, 2))
-    answers = dict(enumerate(labels[:23]))
+    answers = dict(enumerate(labels[:43]))
     one, two = first.queue(first.fit(answers), answers, (), 10), second.queue(second.fit(answers), answers, (), 10)
     assert one == two
     assert len({pick.row for pick in one}) == 10
@@ -345,7 +354,7 @@ def test_a_run_that_fails_says_why(tmp_path):
     one = Dataset.from_lists(["a", "b"], ["x", "x"])
     run = Runs(tmp_path).start({"model": "nb"}, one, one, wait=True)
     assert run.status == "failed"
-    assert "at least two" in run.error
+    assert "two classes or more" in run.error
     assert not list(tmp_path.iterdir())
 
 

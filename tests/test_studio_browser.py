@@ -294,9 +294,7 @@ def test_runs_are_named_compared_and_deleted(browser, tickets):
     page.get_by_text("Rename").click()
     page.wait_for_function("document.querySelector('#runs').innerText.includes('the one to keep')")
     page.get_by_text("Compare", exact=True).click()
-    page.wait_for_function(
-        "/equally often right|not significant|McNemar/.test(document.querySelector('main').innerText)"
-    )
+    page.wait_for_function("/McNemar/.test(document.querySelector('main').innerText)")
     opened.shot("runs")
     page.get_by_text("Delete").click()
     page.wait_for_function("document.querySelectorAll('#runs tbody tr').length === 1")
@@ -735,18 +733,6 @@ def test_pages_fit_a_phone(browser, built_in, scheme):
         assert colour == ("rgb(246, 248, 250)" if scheme == "light" else "rgb(15, 20, 25)")
         assert page.locator(".top nav a[aria-current]").inner_text().lower() == path
         opened.close()
-
-
-def test_colours_can_be_turned(browser, built_in):
-    opened = Page(browser, built_in)
-    page = opened.go("try")
-    page.locator("button.theme").focus()
-    page.keyboard.press("Enter")  # auto -> dark
-    page.wait_for_function("getComputedStyle(document.body).backgroundColor === 'rgb(15, 20, 25)'")
-    for _ in range(2):
-        page.locator("button.theme").click()
-    page.wait_for_function("getComputedStyle(document.body).backgroundColor === 'rgb(246, 248, 250)'")
-    opened.close()
 
 
 def answer(page, n, choose):

@@ -1,11 +1,12 @@
 """Active learning: which text to label next.
 
-Texts come by margin, the difference between the largest and the second largest probability, smallest first. Texts that
-are very similar to a labelled one are passed over. (Choosing the most different of the uncertain texts instead was worse
-than random order on TREC.)
+The first texts are the middles of clusters, so that every kind of text is met early. Then texts come by margin, the difference
+between the largest and the second largest probability, smallest first, and unlike the last few that were labelled. Clusters and
+likeness go by word vectors that are learned from the texts themselves; the model has them as features, too, which is worth
+more than any order while labels are few (docs/studio.md).
 
-Every fifth text, later every tenth, is drawn at random. The cross-validated accuracy on the random texts is an unbiased
-estimate; on the uncertain ones it would be too low.
+Every tenth text is drawn at random. The cross-validated accuracy on the random texts is an unbiased estimate; on the
+uncertain ones it would be too low.
 
 >>> pool = Pool.of(["good film", "bad film", "good cast", "bad cast", "a good one", "so bad"], seed=0)
 >>> learner = Learner(pool, ("neg", "pos"))
@@ -23,28 +24,34 @@ from typing import Any
 import numpy as np
 
 from linnet.array_types import Floats, Ints
+from linnet.errors import DataError
 from linnet.evaluate.intervals import Interval, wilson
+from linnet.features.buffers import text_buffers
+from linnet.features.vectors import Vectors, learn_vectors
 
-RANDOM_EVERY = (5, 10)  # one text in so many is drawn at random: at first, and after
-MANY = 100  # answers
-SHORTLIST = 50  # texts with the smallest margins that are looked at
-TOO_LIKE = 0.6  # cosine with a labelled text above which a text is passed over
+RANDOM_EVERY = 10  # one text in so many is drawn at random
+CENTRES = 20  # texts, at least, that are asked for before the model decides; of many labels, two a label
+SAMPLE = 5_000  # texts that clusters are made of
+SHORTLIST = 200  # texts with the smallest margins that are looked at
+RECENT = 10  # labelled texts that the next one should be unlike
 FOLDS = 5
-FEW = 6  # answers before which texts are taken for being different alone
 SHORT = 500  # bytes: below this mean length, characters help
+WEIGHT = 0.5  # of the vectors, beside blocks of length 1
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Texts as rows of a matrix, independent of labels: presence, idf, L2 norm 1 a block."""
+    """Texts as rows of a matrix, independent of labels: presence, idf, L2 norm 1 a block; and as vectors of length 1."""
 
-    X: Any  # scipy CSR, (n_texts, n_features)
+    X: Any  # scipy CSR, (n_texts, n_features), the vectors last
+    Z: Floats  # (n_texts, n_dimensions)
     seed: int
-    blocks: int = 1
 
     @classmethod
     def of(cls, texts: Sequence[str], seed: int = 0, threads: int | None = None) -> Pool:
         """Count the features of the texts once."""
+        from scipy import sparse
+
         from linnet.features.vectorizer import Vectorizer
 
         size = sum(map(len, texts)) / max(1, len(texts))
@@ -53,22 +60,45 @@ class Pool:
             features, idf=True, norm="l2", min_df=2 if len(texts) > 50 else 1, order="seen", n_jobs=threads,
             dtype=np.float32,
         )  # fmt: skip
-        return cls(make.fit_transform(list(texts)), seed, features.count("+") + 1)
+        X, Z = make.fit_transform(list(texts)), _vectors(list(texts))
+        return cls(sparse.hstack([X, sparse.csr_matrix(WEIGHT * Z)], format="csr", dtype=np.float32), Z, seed)
 
     def __len__(self) -> int:
-        return int(self.X.shape[0])
+        return len(self.Z)
 
-    def likeness(self, rows: Ints, known: Ints) -> Floats:
-        """Return the similarity of each text to the nearest of some known texts: the cosine, averaged over the blocks."""
-        if not len(known) or not len(rows):
-            return np.zeros(len(rows))
-        like = self.X[rows] @ self.X[known].T
-        return np.asarray(like.max(axis=1).todense(), dtype=np.float64).ravel() / self.blocks
+    def centres(self, n: int) -> list[int]:
+        """Return the texts in the middle of n clusters (k-means by the cosine), those of large clusters first."""
+        rng = np.random.default_rng(self.seed)
+        rows = rng.permutation(len(self))[:SAMPLE]
+        Z = self.Z[rows]
+        C, far = Z[:1], np.ones(len(Z))
+        while len(C) < n and (far := np.minimum(far, np.maximum(0.0, 1.0 - Z @ C[-1]))).any():  # as k-means++
+            C = np.vstack([C, Z[rng.choice(len(Z), p=far / far.sum())]])
+        for _ in range(10):
+            nearest = (Z @ C.T).argmax(axis=1)
+            C = _unit(np.stack([Z[nearest == k].sum(axis=0) for k in range(len(C))]))
+        like = Z @ C.T
+        order = np.argsort(-np.bincount(like.argmax(axis=1), minlength=len(C)), kind="stable")
+        return list(dict.fromkeys(rows[like[:, order].argmax(axis=0)].tolist()))
+
+
+def _vectors(texts: list[str]) -> Floats:
+    """Return texts as means of word vectors that are learned from them; zeros where they share too few words."""
+    pieces = text_buffers(texts)
+    try:
+        block = Vectors(learn_vectors(pieces))
+    except DataError:
+        return np.zeros((len(texts), 1))
+    return _unit(np.concatenate([block.values_of(piece) for piece in pieces]))
+
+
+def _unit(Z: Floats) -> Floats:
+    return np.asarray(Z / np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), 1e-12))
 
 
 @dataclass(frozen=True)
 class Pick:
-    """A text to label, and why it was chosen: "unsure" (small margin), "random" (for the estimate) or "new"."""
+    """A text to label, and why it was chosen: "new" (of another kind), "unsure" (small margin) or "random" (for the estimate)."""
 
     row: int
     why: str
@@ -112,6 +142,7 @@ class Learner:
     def __init__(self, pool: Pool, labels: Sequence[str]) -> None:
         self.pool = pool
         self.labels = tuple(labels)
+        self.centres = pool.centres(max(CENTRES, min(100, 2 * len(labels))))
 
     def fit(self, answers: Mapping[int, str]) -> Fitted | None:
         """Fit {row: label}; None before two different labels were given."""
@@ -138,32 +169,22 @@ class Learner:
         self, fitted: Fitted | None, answers: Mapping[int, str], skipped: Sequence[int] = (), n: int = 1
     ) -> list[Pick]:
         """Return the next n texts to label, each different from those before it; the same for the same labels."""
-        done = np.zeros(len(self.pool), dtype=bool)
-        done[[*answers, *skipped]] = True
-        known = np.fromiter(answers, np.int64, len(answers))
-        near, like = np.zeros(0, np.int64), np.zeros(0)
-        if fitted is not None:
-            free = np.flatnonzero(~done)
-            near = free[np.argsort(fitted.margins()[free], kind="stable")[: SHORTLIST + 5 * n]]
-            like = self.pool.likeness(near, known)
-        out: list[Pick] = []
-        for k in range(len(answers), len(answers) + n):
-            free = np.flatnonzero(~done)
-            if not len(free):
-                break
-            rng = np.random.default_rng([self.pool.seed, k])
-            if fitted is None or k < FEW:
-                some = rng.choice(free, min(len(free), SHORTLIST), replace=False)
-                before = np.array([*known, *(pick.row for pick in out)], dtype=np.int64)
-                pick = Pick(int(some[int(np.argmin(self.pool.likeness(some, before)))]), "new")
-            elif k % RANDOM_EVERY[k >= MANY] == 0:
-                pick = Pick(int(rng.choice(free)), "random")
-            else:  # the smallest margin that is not too similar to a labelled text; where all are, the smallest
-                left = near[~done[near]]
-                fresh = near[~done[near] & (like <= TOO_LIKE)]
-                pick = Pick(int(fresh[0] if len(fresh) else left[0] if len(left) else free[0]), "unsure")
-            done[pick.row] = True
-            like = np.maximum(like, self.pool.likeness(near, np.array([pick.row], dtype=np.int64)))
+        margins = None if fitted is None else fitted.margins()
+        done, recent, out = {*answers, *skipped}, list(answers)[-RECENT:], []
+        free = np.setdiff1d(np.arange(len(self.pool)), list(done))
+        for k in range(len(answers), min(len(answers) + n, len(answers) + len(free))):
+            left = [row for row in self.centres if row not in done] if k < len(self.centres) else []
+            drawn = k % RANDOM_EVERY == RANDOM_EVERY - 1
+            if left and not drawn:
+                pick = Pick(left[0], "new")
+            elif margins is None or drawn:
+                pick = Pick(int(np.random.default_rng([self.pool.seed, k]).choice(free)), "random")
+            else:
+                near = free[np.argsort(margins[free], kind="stable")[:SHORTLIST]]
+                unlike = np.maximum(0.02, 1.0 - (self.pool.Z[near] @ self.pool.Z[recent].T).max(axis=1, initial=0.0))
+                pick = Pick(int(near[((1.0 - margins[near]) * unlike).argmax()]), "unsure")
+            done.add(pick.row)
+            free, recent = free[free != pick.row], [*recent, pick.row][-RECENT:]
             out.append(pick)
         return out
 

@@ -1,7 +1,7 @@
 """A labelling session: the next text, the labels so far (in SQLite), a model that learns from them, and when to stop.
 
-A label is on the disk before the next text is chosen. A thread fits the labels again, ranks the other texts and estimates
-the accuracy; texts are taken from its latest ranking, so nobody waits for it.
+A label is on the disk before the next text is chosen. A thread fits the labels again and estimates the accuracy; the next text is
+chosen by its latest model, so nobody waits for it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from linnet.errors import DataError, LinnetError
+from linnet.files import writing
 from linnet.studio.active import Estimate, Fitted, Learner, Pick, Pool
 
 # ---- Labels in SQLite: every label a person gave, written before the next text is shown.
@@ -195,13 +196,14 @@ class LabelStore:
 
     def agreement(self, task: str) -> list[Agreement]:
         """Return how far each two annotators agree on the texts that both have labelled."""
-        said = {who: self.labels(task, who) for who in self.annotators(task)}
-        out = []
-        for a, b in combinations(said, 2):
-            pairs = [(label, said[b][text]) for text, label in said[a].items() if text in said[b]]
-            if pairs:
-                out.append(Agreement(a, b, len(pairs), sum(x == y for x, y in pairs), cohen_kappa(pairs)))
-        return out
+        pairs: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        for given in self.by_text(task).values():
+            said = {one.who: one.label for one in given.values() if one.why not in FINAL and one.label is not None}
+            for a, b in combinations(sorted(said), 2):
+                pairs.setdefault((a, b), []).append((said[a], said[b]))
+        return [
+            Agreement(*who, len(both), sum(x == y for x, y in both), cohen_kappa(both)) for who, both in pairs.items()
+        ]
 
     def names(self, task: str) -> list[str]:
         """Return the labels to choose from, in the order of their keys."""
@@ -229,14 +231,11 @@ def _plain(text: Any) -> str:
 
 def open_store(folder: Path) -> LabelStore:
     """Open the store of a folder; the folder is made if it does not exist."""
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be made ({error.strerror or error}); choose another --folder") from error
     return LabelStore(folder / "answers.sqlite")
 
 
-AHEAD = 12  # texts ranked in advance
 CHECKPOINT = 20  # answers between two looks at what they changed
 CALM = 0.02  # share of texts whose label changed, below which
 CALM_LOOKS = 3  # so many looks in a row mean: enough
@@ -285,9 +284,6 @@ class Labelling:
         self.pool = Pool.of(self.texts, seed, threads)
         self.learner = Learner(self.pool, self.labels)
         self.given = dict(given or {})
-        self.answers: dict[int, str] = {}
-        self.skipped: list[int] = []
-        self.drawn: list[int] = []
         self.fitted: Fitted | None = None
         self.estimate: Estimate | None = None
         self.growth: list[tuple[int, float, float, float]] = []  # answers, accuracy, low, high
@@ -297,34 +293,30 @@ class Labelling:
         self._lock = threading.RLock()
         self._wake = threading.Event()
         self._closed, self._background = False, background
-        self._queue: list[Pick] = []
-        self.current: Pick | None = None
-        self._restore()
+        self._shared = self._of_others()
+        self._load()
         self._fit()
         self.current = self._next()
         if background:
             threading.Thread(target=self._work, name="labelling", daemon=True).start()
 
-    def _restore(self) -> None:
-        """Read the labels that are in the store."""
+    def _load(self) -> None:
+        """Take the answers from the store, which alone knows them: rows with a label, rows skipped, rows drawn at random."""
         row = self._row
-        self.answers.update((row[text], label) for text, label in self.given.items() if label in self.labels)
-        for answer in self.store.of(self.task, self.who):
-            if answer.text in row and (answer.label is None or answer.label in self.labels):
-                self._note(row[answer.text], answer.label, answer.why)
-        others = [name for name in self.store.annotators(self.task) if name != self.who]
-        asked = [answer for name in others for answer in self.store.of(self.task, name) if answer.text in row]
-        asked.sort(key=lambda answer: answer.why != "random")  # those drawn at random tell most about all texts
-        shared = dict.fromkeys(row[answer.text] for answer in asked)
-        self._shared = [Pick(at, "shared") for at in list(shared)[:SHARED] if at not in self.answers]
+        mine = [answer for answer in self.store.of(self.task, self.who) if answer.text in row]
+        labelled = [(row[answer.text], answer) for answer in mine if answer.label in self.labels]
+        given = {row[text]: label for text, label in self.given.items() if label in self.labels}
+        self.answers: dict[int, str] = given | {at: str(answer.label) for at, answer in labelled}
+        self.skipped = [row[answer.text] for answer in mine if answer.label is None]
+        self.drawn = [at for at, answer in labelled if answer.why == "random"]
+        self.version += 1
 
-    def _note(self, row: int, label: str | None, why: str) -> None:
-        if label is None:
-            self.skipped.append(row)
-            return
-        self.answers[row] = label
-        if why == "random" and row not in self.drawn:
-            self.drawn.append(row)
+    def _of_others(self) -> list[Pick]:
+        """Return texts that others have labelled, those drawn at random first: they tell most about all texts."""
+        others = [name for name in self.store.annotators(self.task) if name != self.who]
+        asked = [answer for name in others for answer in self.store.of(self.task, name) if answer.text in self._row]
+        asked.sort(key=lambda answer: answer.why != "random")
+        return [Pick(at, "shared") for at in dict.fromkeys(self._row[answer.text] for answer in asked)][:SHARED]
 
     def close(self) -> None:
         """End the thread."""
@@ -339,12 +331,8 @@ class Labelling:
     # ---- asking
 
     def _next(self) -> Pick | None:
-        while self._shared or self._queue:
-            pick = (self._shared or self._queue).pop(0)
-            if pick.row not in self.answers and pick.row not in self.skipped:
-                return pick
-        found = self.learner.queue(self.fitted, self.answers, self.skipped, AHEAD)
-        self._queue = found[1:]
+        self._shared = [pick for pick in self._shared if pick.row not in {*self.answers, *self.skipped}]
+        found = self._shared or self.learner.queue(self.fitted, self.answers, self.skipped)
         return found[0] if found else None
 
     def answer(self, row: int, label: str | None) -> bool:
@@ -356,9 +344,8 @@ class Labelling:
             if label is not None and label not in self.labels:
                 raise LinnetError(f"'{label}' is not one of the labels: {', '.join(self.labels)}")
             self.store.add(self.task, self.texts[row], label, why=pick.why, who=self.who)
-            self._note(row, label, pick.why)
+            self._load()
             self.current = self._next()
-            self.version += 1
         if self._background:
             self._wake.set()
         else:
@@ -369,8 +356,7 @@ class Labelling:
         """Give a text that was labelled before another label."""
         with self._lock:
             self.store.add(self.task, self.texts[row], label, why="random" if row in self.drawn else "", who=self.who)
-            self.answers[row] = label
-            self.version += 1
+            self._load()
         self._wake.set()
 
     def undo(self) -> Pick | None:
@@ -380,14 +366,8 @@ class Labelling:
             row = None if last is None else self._row.get(last.text)
             if last is None or row is None:
                 return None
-            self.answers.pop(row, None)
-            for rows in (self.skipped, self.drawn):
-                if row in rows:
-                    rows.remove(row)
-            if self.current is not None:
-                self._queue.insert(0, self.current)
             self.current = Pick(row, last.why or "new")
-            self.version += 1
+            self._load()
         self._wake.set()
         return self.current
 
@@ -410,15 +390,10 @@ class Labelling:
 
     def _fit(self) -> None:
         with self._lock:
-            answers, skipped, drawn = dict(self.answers), list(self.skipped), list(self.drawn)
-        fitted = self.learner.fit(answers)
-        shown = self.current
-        queue = self.learner.queue(fitted, answers, [*skipped, *([] if shown is None else [shown.row])], AHEAD)
-        estimate = self.learner.estimate(answers, drawn)
+            answers, drawn = self.answers, self.drawn
+        fitted, estimate = self.learner.fit(answers), self.learner.estimate(answers, drawn)
         with self._lock:
             self.fitted, self.estimate = fitted, estimate
-            over = {*self.answers, *self.skipped, *([] if self.current is None else [self.current.row])}
-            self._queue = [pick for pick in queue if pick.row not in over]
             self._remember(fitted, estimate, len(answers))
             self.version += 1
 

@@ -23,7 +23,6 @@ PAGES = (
     ("/learn", "Learn"),
 )
 BRAND = f'<svg viewBox="0 0 24 24" aria-hidden="true"><path fill="currentColor" style="color:var(--accent)" d="{BIRD}"/></svg>'
-THEMES: dict[str, tuple[str, bool | None]] = {"auto": ("◐", None), "dark": ("☾", True), "light": ("☀", False)}
 
 
 def html(content: str = "", kind: str = "", tag: str = "div") -> Any:
@@ -41,7 +40,7 @@ def script(name: str) -> None:
 def frame(studio: Studio, here: str, title: str, lead: str) -> Iterator[None]:
     """Draw the head of a page and open its body."""
     ui.add_head_html(f"<style>{style()}{resource(__package__, 'studio.css')}</style>")
-    dark = ui.dark_mode(THEMES[studio.theme][1])
+    ui.dark_mode(None)  # as the system has it
     html('<a class="skip" href="#main">Skip to content</a>')
     with ui.element("header").classes("top"), ui.element("div").classes("inner"):
         html(f'<a class="brand" href="/">{BRAND}linnet <small>studio</small></a>')
@@ -50,20 +49,6 @@ def frame(studio: Studio, here: str, title: str, lead: str) -> Iterator[None]:
         )
         html(links, "nav", "nav").props('aria-label="Pages"')
         html(safe(_opened(studio)), "about").props(f'title="{safe(_opened(studio))}"')
-        theme = html("", "theme", "button").props("type=button")
-
-        def show() -> None:
-            icon, dark.value = THEMES[studio.theme]
-            theme.set_content(f'<span aria-hidden="true">{icon}</span>')
-            theme.props(f'aria-label="Colours: {studio.theme}; press to change" title="Colours: {studio.theme}"')
-
-        def turn() -> None:
-            order = list(THEMES)
-            studio.theme = order[(order.index(studio.theme) + 1) % len(order)]
-            show()
-
-        show()
-        theme.on("click", turn)
     with ui.element("div").classes("main").props("id=main tabindex=-1"):  # NiceGUI has the element main already
         html(f"<h1>{safe(title)}</h1><p class=lead>{safe(lead)}</p>")
         with ui.element("div").classes("stack"):
@@ -76,11 +61,9 @@ def _opened(studio: Studio) -> str:
     return f"{Path(studio.data.source).name}: {len(studio.data):,} texts"
 
 
-@contextmanager
-def card(kind: str = "") -> Iterator[Any]:
+def card(kind: str = "") -> Any:
     """Open a card."""
-    with ui.element("section").classes(f"card {kind}".strip()) as made:
-        yield made
+    return ui.element("section").classes(f"card {kind}".strip())
 
 
 def row(kind: str = "") -> Any:

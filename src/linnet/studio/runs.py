@@ -7,7 +7,6 @@ them, so expect a little less on new texts). The test rows are not looked at.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import threading
 import time
@@ -22,6 +21,7 @@ from linnet.classifier import Event, TextClassifier, load
 from linnet.data import Dataset
 from linnet.errors import LinnetError
 from linnet.features.blocks import names_code
+from linnet.features.buffers import columns_digest
 from linnet.files import write_atomic
 
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -148,7 +148,7 @@ class Runs:
             )
         TextClassifier(**settings).plan()  # a wrong name or setting is refused before anything begins
         number = max((run.number for run in self.runs), default=0) + 1
-        run = TrainingRun(number, dict(settings), train.source, data_key(train, dev))
+        run = TrainingRun(number, dict(settings), train.source, columns_digest(train, dev))
         self.runs.append(run)
         if wait:
             self._work(run, train, dev)
@@ -258,30 +258,8 @@ class Runs:
         if best.scores["accuracy"] < next_.scores["accuracy"]:
             best, next_ = next_, best
         found = mcnemar(np.array(best.right, bool), np.array(next_.right, bool))
-        points = 100 * found.difference
-        if not points:
-            both = f"Runs {best.number} and {next_.number} are equally often right on {len(best.right):,} dev rows"
-            return f"{both}: prefer the smaller or faster one."
-        if found.p < 0.05:
-            return f"Run {best.number} is better than run {next_.number}: {points:.1f} points, p = {found.p:.2g} (McNemar)."
+        said = "" if found.p < 0.05 else ", which is not significant: prefer the smaller or faster one"
         return (
-            f"Run {best.number} is {points:.1f} points better than run {next_.number} on {len(best.right):,} dev rows, which "
-            f"is not significant (p = {found.p:.2g}): prefer the smaller or faster one."
+            f"Run {best.number} is {100 * found.difference:.1f} points better than run {next_.number} on {len(best.right):,} dev rows "
+            f"(p = {found.p:.2g}, McNemar){said}."
         )
-
-
-def data_key(*parts: Dataset) -> str:
-    """Return a name for the very rows and labels, so that only runs on the same are compared.
-
-    >>> a, b = Dataset.from_lists(["x", "y"], ["p", "n"]), Dataset.from_lists(["x", "y"], ["p", "p"])
-    >>> data_key(a) == data_key(a), data_key(a) == data_key(b)
-    (True, False)
-    """
-    found = hashlib.sha256()
-    for part in parts:
-        labels: Sequence[Any] = [] if part.label is None else part.label.to_pylist()
-        found.update(json.dumps([len(part), [str(v) for v in labels]]).encode())
-        for chunk in part.text.chunks:
-            step = max(1, len(chunk) // 200)
-            found.update("\x00".join(str(v) for v in chunk[::step].to_pylist()).encode("utf-8", "replace"))
-    return found.hexdigest()[:16]

@@ -23,12 +23,13 @@ from linnet.draw.terminal import cut
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate.drift import drift, reference_of
 from linnet.explain.explanation import neighbours_html
+from linnet.features.buffers import columns_digest
 from linnet.model.decision import Decision
 from linnet.report.inputs import LONGEST, Predictions
 from linnet.report.report import Report
 from linnet.report.scores import LabelSetInputs, set_errors
 from linnet.studio.labelling import FINAL, GivenLabel, Labelling, open_store
-from linnet.studio.runs import Runs, TrainingRun, data_key
+from linnet.studio.runs import Runs, TrainingRun
 from linnet.text.vocabulary import Zipf
 
 # ---- The checks of the data, one after another, the quick ones first.
@@ -68,7 +69,7 @@ class DataHealth:
     law: Zipf | None = None
     words: int = 0
     tokens: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: dict[str, Finding] = field(default_factory=dict)
     pending: list[str] = field(default_factory=list)
     version: int = 0
     material: Any = None
@@ -83,7 +84,7 @@ class DataHealth:
     @property
     def checkup(self) -> Checkup:
         """The findings so far."""
-        return Checkup(replace(self.material, data=self.data), tuple(self.findings), tuple(self.pending))
+        return Checkup(replace(self.material, data=self.data), tuple(self.findings.values()), tuple(self.pending))
 
     def stop(self) -> None:
         """Do not begin another check."""
@@ -105,17 +106,13 @@ class DataHealth:
                 found = CHECKS[name].run(self.material)
             except LinnetError as error:
                 found = Finding(name, "note", f"could not be checked: {error}")
-            self.findings.append(found)
+            self.findings[name] = found
             self.pending.remove(name)
             self.version += 1
 
-    def found(self, check: str) -> Finding | None:
-        """Return what a check has found; None where it is not done."""
-        return next((one for one in self.findings if one.check == check), None)
-
     def suspects(self) -> list[dict[str, Any]]:
         """Return the labels that may be wrong, the likeliest first: the row in the data, the suggested label, its words."""
-        found = self.found("label-errors")
+        found = self.findings.get("label-errors")
         if found is None or "suspects" not in found.arrays or self.data.separator is not None:
             return []
         rows = found.arrays["suspects"].tolist()
@@ -167,10 +164,7 @@ def explained_prediction(clf: TextClassifier, text: str, top: int = LABELS, **ru
     except LinnetError:  # a model that has no contributions to show
         words, shown, unknown, exact = (), safe(beginning), 0, True
     probabilities = tuple((names[k], float(proba[k])) for k in order)
-    if clf.artefact.multilabel:
-        label = ", ".join(name for name, chosen in zip(names, answers.chosen[0], strict=True) if chosen) or NO_ANSWER
-    else:
-        label = names[int(answers.best[0])] if answers.best[0] >= 0 else NO_ANSWER
+    label = ", ".join(name for name, chosen in zip(names, answers.chosen[0], strict=True) if chosen) or NO_ANSWER
     return ExplainedPrediction(label, probabilities, words, shown, unknown, exact, len(text) > LONGEST)
 
 
@@ -191,7 +185,6 @@ class Studio:
     ) -> None:
         self.folder, self.trust = Path(folder), trust
         self.threads = threads
-        self.theme = "auto"  # light, dark
         self.data: Dataset | None = None
         self.health: DataHealth | None = None
         self.loaded: dict[str, TextClassifier] = {}
@@ -291,17 +284,14 @@ class Studio:
             data.refuse_multilabel("fixing labels")
             if label not in data.labels and label != self.label(row):
                 raise LinnetError(f"'{label}' is not a label of the data: {', '.join(data.labels)}")
-            labels = data.label.to_pylist()
-            self.answers.add(self.task, self.text(row), label, was=labels[row], why="fix")
-            labels[row] = label
-            self.data = replace(data, label=pa.chunked_array([labels]))
-            self.fixes += 1
+            self.answers.add(self.task, self.text(row), label, was=self.label(row), why="fix")
+            self.data = self._with_fixes(data)
             if self.health is not None:
                 self.health.data = self.data  # what was found stays until it is checked again
 
     def leave_out(self, check: str) -> None:
         """Leave the rows that a check found out of the data: repeats of a text, suspected labels. The file stays as it is."""
-        data, found = self.opened, {} if self.health is None else self.health.checkup[check].arrays
+        data, found = self.opened, {} if self.health is None else self.health.findings[check].arrays
         out = np.zeros(len(data), dtype=bool)
         out[found["suspects" if "suspects" in found else "repeats"]] = True
         gone = np.flatnonzero(out).tolist()
@@ -361,7 +351,7 @@ class Studio:
     @property
     def key(self) -> str:
         """The name of the current training and dev rows, to tell which runs are comparable."""
-        return data_key(self.part("train"), self.part("dev")) if self.labelled else ""
+        return columns_digest(self.part("train"), self.part("dev")) if self.labelled else ""
 
     def models(self) -> dict[str, str]:
         """Return the models there are: {name: what to show}, the best first."""

@@ -114,7 +114,7 @@ class DataPage:
         self.law.set_content(_law(health))
         waiting = "".join(f'<li><span></span><div class="wait">{safe(name)}</div></li>' for name in health.pending)
         self.findings.set_content("".join(map(finding_html, health.checkup.ranked())) + waiting)
-        repeats = health.found("duplicates")
+        repeats = health.findings.get("duplicates")
         self.drop.set_visibility(repeats is not None and bool(repeats.examples))
         if not self.listed:
             self._suspects()
@@ -161,7 +161,7 @@ class DataPage:
             elif not self.listed:
                 layout.html('<p class="wait">cross-validating a model …</p>')
             else:
-                said, done = self.health.found("label-errors"), self.studio.judged()
+                said, done = self.health.findings.get("label-errors"), self.studio.judged()
                 if not self._left():
                     says = "All of them are read" if done else "no suspected errors" if said is None else said.says
                     layout.html(layout.soft(f"{says}."))

@@ -86,7 +86,7 @@ class LabelPage:
         self.studio, self.session = studio, session
         self.many = len(session.labels) > MANY
         self.keys = {} if self.many else dict(zip(KEYS, session.labels, strict=False))
-        self.seen, self.shared = -1, True
+        self.seen = -1
         layout.script("label.js")
         ui.on("label_key", self._key)
         with layout.columns("side"):
@@ -187,7 +187,6 @@ class LabelPage:
     def review(self) -> None:
         """List the disagreements that are not settled, then the own answers, the latest first, each to be changed."""
         self.filters.set_visibility(True)
-        self._agreement()
         self.list.show()
 
     def _answers(self) -> list[tuple[str, str, str | None]]:
@@ -213,10 +212,6 @@ class LabelPage:
 
         layout.label_row(f'<span class="soft">{safe(words)}</span>', safe(cut(text, 300)), session.labels, label, give)
 
-    def _agreement(self) -> None:
-        store, task = self.studio.answers, self.session.task
-        self.people.set_content(_people(store.agreement(task), store.annotators(task)))
-
     def refresh(self) -> None:
         """Show the current text and the progress, where anything changed."""
         session = self.session
@@ -241,10 +236,8 @@ class LabelPage:
             f'<div class="stat"><b id="answered">{session.done:,}</b><span>of {len(session.texts):,} texts labelled{skipped}'
             f'</span></div><div style="margin-top:.5rem">{bar(share, "thin")}</div>'
         )
-        shared = pick is not None and pick.why == "shared"
-        if shared or self.shared:
-            self._agreement()
-        self.shared = shared
+        store = session.store
+        self.people.set_content(_people(store.agreement(session.task), store.annotators(session.task)))
         advice = session.advice()
         kind, word = ("ok", "you can stop") if advice.stop else ("note", "continue")
         self.advice.set_content(f'<span class="badge {kind}">{word}</span> {safe(advice.words)}')
