@@ -200,8 +200,8 @@ def test_unusable_rows_are_kept_aside(folder):
 
 def test_version_imports_no_numpy_and_predict_neither_scipy_nor_sklearn(folder):
     probe = (
-        "import sys; from linnet.cli import main\ntry: main()\n"
-        "finally: print(sorted({m.split('.')[0] for m in sys.modules}), file=sys.stderr)"
+        "import atexit, sys; from linnet.cli import main\n"
+        "atexit.register(lambda: print(sorted({m.split('.')[0] for m in sys.modules}), file=sys.stderr)); main()"
     )
 
     def modules(*arguments, stdin=None):

@@ -97,7 +97,7 @@ def test_split_by_author_and_by_time(folder):
         (["--train", "x.docx", "--test", "y.csv"], "cannot tell how to write"),
         (["--train", "d.csv", "--test", "y.csv"], "is also an input"),
         (["--time", "id", "--out-dir", "a", "--test", "t.csv"], "not both"),
-        (["--time", "author"], "neither a number nor a date"),
+        (["--time", "author"], "is no date, and all rows must have one kind of time"),
     ],
 )
 def test_split_refuses(folder, monkeypatch, options, message):

@@ -7,12 +7,13 @@ report it), 2 something you can fix (one line says what), 130 interrupted by Ctr
 from __future__ import annotations
 
 try:
+    import atexit
     import contextlib
     import errno
+    import gc
     import importlib
     import os
     import sys
-    import threading
     import warnings
     from collections.abc import Iterator
     from typing import Any
@@ -114,7 +115,7 @@ def linnet(debug: bool) -> None:
 
 def _drop_output() -> None:
     """Let Python flush what is left for a stream that nobody reads any more into nothing."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in [stream for stream in (sys.stdout, sys.stderr) if stream is not None]:
         try:
             stream.flush()
         except (OSError, ValueError):
@@ -132,15 +133,6 @@ def _open_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may not be UTF-8
 
 
-def _leave(code: int) -> None:
-    """End the program, also while a thread still waits for standard input."""
-    if any(thread.name == "linnet-reader" and thread.is_alive() for thread in threading.enumerate()):
-        with contextlib.suppress(OSError, ValueError):
-            sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
-
-
 @contextlib.contextmanager
 def _unread() -> Iterator[None]:
     """Go on where nobody reads a message."""
@@ -156,45 +148,52 @@ def _say(message: object) -> None:
         click.echo(f"linnet: {line if line.isprintable() and len(line) <= 4000 else shown(line, 4000)}", err=True)
 
 
-def main() -> None:
+def _run(debug: bool) -> int:
     """Run the command line; turn errors into one line and an exit code."""
-    debug = "--debug" in sys.argv
-    warnings.showwarning = lambda message, *_args, **_more: _say(f"warning: {message}")  # without the place in the code
     try:
         _open_streams()
         code = linnet.main(prog_name="linnet", standalone_mode=False)
         sys.stdout.flush()
-        sys.exit(code if isinstance(code, int) else 0)
-    except LinnetError as error:
-        if debug:
+        return code if isinstance(code, int) else 0
+    except (KeyboardInterrupt, click.Abort):
+        _say("interrupted")
+        return 130
+    except SystemExit as error:
+        if error.code != 143:
             raise
-        _say(error)
-        sys.exit(2)
+        _say("ended by SIGTERM")
+        return 143
+    except BrokenPipeError:
+        _drop_output()
+        return 0
     except click.ClickException as error:
         with _unread():
             error.show()
-        sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        _say("interrupted")
-        _leave(130)
-    except SystemExit as error:
-        if error.code == 143:
-            _say("ended by SIGTERM")
-            _leave(143)
-        raise
-    except BrokenPipeError:
-        _drop_output()
-        sys.exit(0)
-    except OSError as error:
+        return error.exit_code
+    except (LinnetError, OSError, MemoryError) as error:
         if debug:
             raise
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF) and error.filename is None
-        where = "cannot write standard output" if full else shown(error.filename or "a file could not be used", 300)
-        _drop_output()
-        _say(f"{where}: {error.strerror or error}")
-        sys.exit(2)
-    except MemoryError:
-        if debug:
-            raise
-        _say("out of memory; use --max-memory, fewer features (--max-features, --hash-bits) or a larger machine")
-        sys.exit(2)
+        if isinstance(error, LinnetError):
+            _say(error)
+        elif isinstance(error, OSError):
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF) and error.filename is None
+            where = "cannot write standard output" if full else shown(error.filename or "a file could not be used", 300)
+            _drop_output()
+            _say(f"{where}: {error.strerror or error}")
+        else:
+            _say("out of memory; use --max-memory, fewer features (--max-features, --hash-bits) or a larger machine")
+        return 2
+
+
+def main() -> None:
+    """Run the command line and end the program.
+
+    Python is not taken down piece by piece: a thread that waits for standard input would hold that up, and one of Arrow's
+    that lets go of a buffer meanwhile would abort it.
+    """
+    gc.set_threshold(100_000, 50, 50)  # a tenth of the time of a short command, where imports make most of the objects
+    warnings.showwarning = lambda message, *_args, **_more: _say(f"warning: {message}")  # without the place in the code
+    code = _run("--debug" in sys.argv)
+    atexit._run_exitfuncs()
+    _drop_output()
+    os._exit(code)

@@ -8,13 +8,9 @@ import click
 
 from linnet.cli import options as o
 from linnet.cli.labelled_rows import read_labelled
-from linnet.cli.output import ProgressBars, print_lines, say, say_sealed, write_csv, write_json, write_page
+from linnet.cli.output import ProgressBars, say, say_sealed, write_csv, write_json, write_page
 from linnet.errors import LinnetError
 from linnet.values import parse_list
-
-STYLES: dict[str, dict[str, Any]] = {
-    "ok": {"dim": True}, "note": {"fg": "blue"}, "warning": {"fg": "yellow"}, "problem": {"fg": "red", "bold": True},
-}  # fmt: skip
 
 
 def _list(context: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -64,15 +60,17 @@ def check(data: str, others: tuple[str, ...], **options: Any) -> None:
     if options["suspects"]:
         _write_suspects(found, options["suspects"])
     if not write_json(found.to_dict(), options["json_"]):
-        print_lines(map(_coloured, found.to_text().splitlines()))
+        click.echo(found.to_text())
 
 
 class CheckProgress(ProgressBars):
     """A bar on a terminal, a line a check elsewhere."""
 
+    title = "checking"
+
     def __call__(self, name: str, done: int, total: int) -> None:
         """Show which check comes next."""
-        self.step("checking", done, total, name, f"check {done + 1} of {total}: {name}")
+        self.update(done, total, name, line=f"check {done + 1} of {total}: {name}")
 
 
 def _write_suspects(found: Any, out: str) -> None:
@@ -88,16 +86,3 @@ def _write_suspects(found: Any, out: str) -> None:
         rows.append(dict(zip(fields, cells, strict=True)))
     write_csv(rows, fields, out)
     say(f"wrote {one.count:,} suspects to {out}")
-
-
-def _coloured(line: str) -> str:
-    """Colour the level at the beginning of a line; put the verdict in bold, advice in italics, examples in grey."""
-    from linnet.checks.run_checks import MARKS
-
-    for level, mark in MARKS.items():
-        if line.startswith(f"{mark} "):
-            return click.style(mark, **STYLES[level]) + line[len(mark) :]
-    for start, style in (("verdict: ", "bold"), ("- ", "dim"), ("-> ", "italic")):
-        if line.lstrip().startswith(start):
-            return click.style(line, **{style: True})
-    return line

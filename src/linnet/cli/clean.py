@@ -77,28 +77,20 @@ def _corpus(options: dict[str, Any]) -> Any:
     """Turn the options into what to do; everything wrong with them is said before anything is read."""
     given = options["rules"]
     named = list(cleaning.DEFAULT) if given is None else [] if given == "none" else parse_list(given)
-    dedup = parse_list(options["dedup"])
-    text = [spec for spec in named if _name(spec) in cleaning.RULES]
-    pages = [spec for spec in named if _name(spec) in cleaning.C4]
-    known = [*cleaning.RULES, *cleaning.C4, *cleaning.DEDUP]
-    for spec in [*named, *parse_list(options["without"])]:
-        check_choice("rule", _name(spec), known, LinnetError)
-    dedup += [spec for spec in named if _name(spec) in cleaning.DEDUP]
+    specs = {spec.partition("=")[0].strip(): spec for spec in [*named, *parse_list(options["dedup"])]}
+    without, groups = parse_list(options["without"]), (cleaning.RULES, cleaning.C4, cleaning.DEDUP)
+    for name in [*specs, *without]:
+        check_choice("rule", name, [known for group in groups for known in group], LinnetError)
     if options["c4"]:
-        pages += [name for name in cleaning.C4 if name not in map(_name, pages)]
-        dedup.append("spans")
+        specs = {name: name for name in (*cleaning.C4, "spans")} | specs
     if options["bad_words"]:
-        pages = [spec for spec in pages if spec != "badwords"] + [f"badwords={options['bad_words']}"]
-    out = set(parse_list(options["without"]))
-    text, pages, dedup = ([spec for spec in specs if _name(spec) not in out] for specs in (text, pages, dedup))
+        specs["badwords"] = f"badwords={options['bad_words']}"
+    kept = {name: spec for name, spec in specs.items() if name not in without}
+    text, pages, dedup = ([spec for name, spec in kept.items() if name in group] for group in groups)
     return cleaning.Corpus(
         text, pages or None, dedup, same=options["same"], threshold=options["threshold"],
         max_memory=as_bytes(options["max_memory"], "--max-memory"), folder=options["temp"],
     )  # fmt: skip
-
-
-def _name(spec: str) -> str:
-    return spec.partition("=")[0].strip()
 
 
 def _check_outputs(options: dict[str, Any]) -> None:
@@ -119,7 +111,7 @@ def _run(inputs: tuple[str, ...], corpus: Any, options: dict[str, Any]) -> Any:
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(open_writer(options["out"]))
         aside = stack.enter_context(open_writer(options["removed"])) if options["removed"] else None
-        progress = stack.enter_context(CleaningProgress(inputs, options["quiet"]))
+        progress = stack.enter_context(CleaningProgress(options["quiet"]))
         batches = _batches(inputs, options, progress)
         report = corpus.run(batches, out.write, aside.write if aside else None, progress)
     if out.left_out:
@@ -142,25 +134,19 @@ def _batches(inputs: tuple[str, ...], options: dict[str, Any], progress: Cleanin
 
 
 class CleaningProgress(ProgressBars):
-    """The stages of a run: a bar with the time left on a terminal, a line a stage elsewhere."""
+    """The stages of a run: a bar on a terminal, a line a stage elsewhere."""
 
-    def __init__(self, inputs: tuple[str, ...], quiet: bool) -> None:
-        super().__init__(quiet)
-        plain = all(Path(name).suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson", ".txt") for name in inputs)
-        sizes = [Path(name).stat().st_size for name in inputs if Path(name).is_file()]
-        self.total = sum(sizes) if plain else None  # the size of a packed file says little
-        self.name, self.documents, self.size = "", 0, 0
+    name, documents = "", 0
 
-    def __call__(self, stage: str, documents: int, size: int) -> None:
-        """Count documents and bytes of a stage."""
+    def __call__(self, stage: str, documents: int) -> None:
+        """Count the documents of a stage."""
         if stage != self.name:
             if self.name:
                 self.line(stage)
-            self.name, self.documents, self.size = stage, 0, 0
+            self.name, self.documents = stage, 0
             self.stage(stage)
         self.documents += documents
-        self.size += size
-        self.update(self.size, self.total, f"{self.documents:,} documents")
+        self.update(self.documents, note=f"{self.documents:,} documents")
 
 
 def _print_report(report: Any, options: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import click
 import linnet
 from linnet.cli import options as o
 from linnet.cli.labelled_rows import read_labelled, split_columns
-from linnet.cli.output import ProgressBars, print_lines, say, width, write_csv, write_json, write_page
+from linnet.cli.output import ProgressBars, say, width, write_csv, write_json, write_page
 from linnet.errors import LinnetError
 from linnet.values import duration
 
@@ -73,7 +73,7 @@ def compare(data: str | None, **options: Any) -> None:
     if options["out"] is not None:
         write_csv(result.table, list(result.table[0]), options["out"])
     if not write_json(result.to_dict(), options["json_"]) and options["out"] != "-":
-        print_lines(_coloured(line, result) for line in result.to_text(width(120)).splitlines())
+        click.echo(result.to_text(width(120)))
 
 
 def _compare_files(data: str | None, options: dict[str, Any]) -> None:
@@ -89,13 +89,15 @@ def _compare_files(data: str | None, options: dict[str, Any]) -> None:
     if options["out"] is not None:
         write_csv(map(vars, found.changed), ("row", "label", "old", "new", "text"), options["out"])
     if not write_json(found.to_dict(), options["json_"]) and options["out"] != "-":
-        print_lines(found.lines())
+        click.echo("\n".join(found.lines()))
     if found.verdict == "worse":
         raise SystemExit(1)
 
 
 class ComparisonProgress(ProgressBars):
     """The events of a comparison: a bar on a terminal, one line a fold and model elsewhere."""
+
+    title = "comparing"
 
     def __call__(self, event: Any) -> None:
         """Show an event."""
@@ -105,12 +107,4 @@ class ComparisonProgress(ProgressBars):
         where = f"{fold}: {event.text}"
         left = "" if v["left"] is None else f", about {duration(v['left'])} left"
         line = f"{where} accuracy {v['accuracy']:.4f}, {v['seconds']:.2g} s{left}"
-        self.step("comparing", event.done, event.total, f"{where} {v['accuracy']:.4f}", line, v["left"])
-
-
-def _coloured(line: str, found: Any) -> str:
-    """Put the recommended model in bold, and what was left out and notes in yellow."""
-    if line.startswith("note: ") or " was left out: " in line:
-        return click.style(line, fg="yellow")
-    best = line.startswith(f"{found.recommended} ") and "[" in line
-    return click.style(line, bold=True) if best or line == found.words[-1] else line
+        self.update(event.done, event.total, f"{where} {v['accuracy']:.4f}", line=line)

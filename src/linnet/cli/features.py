@@ -11,8 +11,10 @@ from linnet.cli.output import echo_json
 from linnet.data.input_file import stdin
 from linnet.errors import LinnetError
 from linnet.errors import shown as printable
-
-WIDTH = 100
+from linnet.features.blocks import BLOCKS, COMPUTED, DERIVED, as_blocks
+from linnet.features.counting import shown as visible
+from linnet.features.showing import EXAMPLES, SENTENCE, Shown, changes, seen
+from linnet.model.model import Model
 
 
 @o.command()
@@ -36,8 +38,6 @@ def features(
     linnet features words:1-2+negated:1 "not bad, really"
     linnet features reviews.linnet "Isn't it GREAT?"
     """
-    from linnet.features.showing import SENTENCE, changes, seen
-
     if blocks is None:
         _list(json_)
         return
@@ -53,7 +53,10 @@ def features(
         return
     click.echo(f"text     {shown_text}")
     for block in shown:
-        _show(block, None if all_ else 40)
+        sizes = (
+            f"   {sum(p.count for p in block.pieces):,} pieces, {len(block.pieces):,} different" if block.pieces else ""
+        )
+        click.echo(f"\n{block.block}{sizes}\n  {_line(block, None if all_ else 40)}")
     click.echo("\nwhat the tokeniser changes" + ("" if changed else ": nothing"))
     for change in changed:
         click.echo(f"  {change}")
@@ -61,9 +64,6 @@ def features(
 
 def _list(json_: bool) -> None:
     """Print every block with an example on one sentence."""
-    from linnet.features.blocks import BLOCKS, COMPUTED, DERIVED
-    from linnet.features.showing import EXAMPLES, SENTENCE, Shown, seen
-
     rows = []
     for name in [*BLOCKS, *DERIVED, *COMPUTED]:
         example, what = EXAMPLES[name]
@@ -81,48 +81,20 @@ def _list(json_: bool) -> None:
         return
     click.echo(f"Blocks for --features, joined by +; each with what it makes of: {SENTENCE}\n")
     for name, example, what, shown in rows:
-        click.echo(f"{name:<10} {what}")
-        click.echo(f"           {example}" + ("" if shown is None else f"   {_line(shown, WIDTH - 16 - len(example))}"))
+        click.echo(f"{name:<10} {what}\n           {example}" + ("" if shown is None else f"   {_line(shown, 6)}"))
 
 
-def _line(shown: Any, width: int) -> str:
-    """Return as many pieces or values as fit on a line."""
-    parts = [f"{name} = {value:.2f}" for name, value in shown.values]
-    parts += [_blanks(p.name) for p in shown.pieces] + ([f"({shown.note})"] if shown.note else [])
-    line = " | ".join(parts)
-    return line if len(line) <= width or shown.note else line[: line.rfind(" | ", 0, width - 2)] + " | …"
-
-
-def _show(shown: Any, most: int | None) -> None:
-    if shown.note:
-        click.echo(f"\n{shown.block}\n  {shown.note}")
-        return
-    if shown.values:
-        click.echo(f"\n{shown.block}")
-        for name, value in shown.values:
-            click.echo(f"  {value:>10.4f}  {name}")
-        return
-    total = sum(p.count for p in shown.pieces)
-    click.echo(f"\n{shown.block}   {total:,} pieces, {len(shown.pieces):,} different")
-    names = [_blanks(p.name) + (f" x{p.count}" if p.count > 1 else "") for p in shown.pieces[:most]]
-    more = len(shown.pieces) - len(names)
-    click.echo("  " + " | ".join(names) + (f" | and {more:,} more (--all)" if more else ""))
-
-
-def _blanks(name: str) -> str:
-    """Make blanks at the edges visible, and what cannot be printed too."""
-    from linnet.features.counting import shown
-
-    return printable(shown(name), 1000)
+def _line(shown: Any, most: int | None) -> str:
+    """Return pieces with their counts, or values; blanks at the edges of a piece are made visible."""
+    parts = [f"{name} = {value:.4f}" for name, value in shown.values]
+    parts += [printable(visible(p.name), 1000) + (f" x{p.count}" if p.count > 1 else "") for p in shown.pieces]
+    more = f" | and {len(parts[most:]):,} more" if most and parts[most:] else ""
+    return str(shown.note or " | ".join(parts[:most]) + more)
 
 
 def _blocks(text: str, trust: bool) -> Any:
-    from linnet.features.blocks import as_blocks
-
     if not text.endswith(".linnet"):
         return as_blocks(text)
-    from linnet.model.model import Model
-
     model = Model.load(text, trust=trust)
     return (*model.blocks, *model.computed)
 

@@ -55,9 +55,9 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     """
     from linnet.engines import open_engine
     from linnet.filter.filtering import filter_corpus
-    from linnet.filter.settings import filter_shards, percent
+    from linnet.filter.settings import filter_shards
 
-    rule = _rule(options, percent)
+    rule = _rule(options)
     shards = filter_shards(inputs, options["format_"])
     workers, threads = _share_out(options, len(shards), model)
     if options["scheduler"] and options["engine"] == "local":
@@ -74,12 +74,10 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
     _print_totals(manifest, options, progress)
 
 
-def _rule(options: dict[str, Any], percent: Any) -> Any:
-    from linnet.filter.settings import Rule
+def _rule(options: dict[str, Any]) -> Any:
+    from linnet.filter.settings import Rule, percent
 
     keep, least = options["keep"], options["least"]
-    if not keep:
-        raise LinnetError("name the label to keep: --keep LABEL (`linnet info MODEL` lists the labels)")
     if len(set(keep)) < len(keep):
         raise LinnetError("--keep names a label twice")
     if len(least) not in (0, 1, len(keep)):
@@ -138,7 +136,9 @@ def _print_totals(manifest: dict[str, Any], options: dict[str, Any], progress: F
 
 
 class FilterProgressBars(ProgressBars):
-    """The events of a run: a bar of bytes and one a worker on a terminal, plain lines elsewhere."""
+    """The events of a run: a bar of bytes on a terminal, plain lines elsewhere."""
+
+    every = 5.0
 
     def __init__(self, quiet: bool = False) -> None:
         super().__init__(quiet)
@@ -169,10 +169,5 @@ class FilterProgressBars(ProgressBars):
             rate = f"{self.done / 1e6 / max(1e-9, time.perf_counter() - self.stage_began):,.1f} MB/s"
             line = f"  {self.finished:,} of {self.shards:,} shards, {rate}"
             self.update(self.done, self.total, rate, line=line)
-        elif news.happening is not None and news.shard is not None:
-            happening, name = news.happening, news.shard.name
-            if happening.again:  # what is final is said by the run itself
-                self.line(f"{happening.worker}: {name}: {happening.detail}; trying again")
-            doing = f"({news.shard.size / 1e6:,.1f} MB)" if happening.kind == "start" else happening.kind
-            if happening.worker:
-                self.worker(happening.worker, None if happening.kind in ("lost", "late") else f"{name} {doing}")
+        elif news.happening is not None and news.happening.again:  # what is final is said by the run itself
+            self.line(f"{news.happening.worker}: {news.shard.name}: {news.happening.detail}; trying again")

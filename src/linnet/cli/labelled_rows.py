@@ -112,28 +112,23 @@ def split_rows(rows: Any, options: dict[str, Any], extra: Sequence[str] = ()) ->
     note = "".join(f", {words}" for name, words in notes.items() if how[name] is not None)
     if note and dev is not None and test is not None:
         raise LinnetError("with --dev and --test there is nothing to hold out; leave out --groups and --time")
-    needs_dev = (watch or bool(note)) and dev is None
-    if test is not None:
-        if needs_dev:
-            every, (rows, dev) = rows, rows.split(options["seed"], (0.9, 0.1), **how)
-            _refuse_empty(every, dev)
-            say(f"split: {len(rows):,} rows to train on, {len(dev):,} to {'watch' if watch else 'choose on'}{note}")
-        return rows, dev, test
-    if len(rows) < 10:
+    if test is None and len(rows) < 10:
         few = f"{len(rows)} usable rows are too few to hold some out"
         raise LinnetError(f"{rows.source}: {few} for a test; give --test FILE or more rows")
-    if are_scattered(rows.counts, len(rows)):
+    if test is None and are_scattered(rows.counts, len(rows)):
         raise DataError(f"{shown(rows.source, 200)}: {scattered(rows.counts, len(rows))}")
-    if dev is not None or (len(rows) < FEW_ROWS and not needs_dev):
-        fit_on, test = rows.split(options["seed"], (0.9, 0.1), **how)
-        _refuse_empty(rows, test)
-        chosen = f"dev from {options['dev']}" if dev is not None else "settings chosen by folds of them"
-        say(f"split: {len(fit_on):,} rows to train on ({chosen}), {len(test):,} to test on{note}")
-        return fit_on, dev, test
-    fit_on, dev, test = rows.split(options["seed"], (0.8, 0.1, 0.1), **how)
-    _refuse_empty(rows, dev, test)
-    say(f"split: {len(fit_on):,} train, {len(dev):,} dev, {len(test):,} test{note}")
-    return fit_on, dev, test
+    held = ["dev"] if dev is None and (watch or note or (test is None and len(rows) >= FEW_ROWS)) else []
+    held += ["test"] if test is None else []
+    if not held:
+        return rows, dev, test
+    fit_on, *parts = rows.split(options["seed"], (1 - 0.1 * len(held), *[0.1] * len(held)), **how)
+    if not all(map(len, parts)):  # no label has a row to spare
+        raise DataError(f"{shown(rows.source, 200)}: {scattered(rows.counts, len(rows))}")
+    found = {"dev": dev, "test": test, **dict(zip(held, parts, strict=True))}
+    sizes = "".join(f", {len(part):,} {name}" for name, part in zip(held, parts, strict=True))
+    folds = "; settings chosen by folds of the train rows" if found["dev"] is None else ""
+    say(f"split: {len(fit_on):,} train{sizes}{note}{folds}")
+    return fit_on, found["dev"], found["test"]
 
 
 def _near_duplicates(rows: Any) -> tuple[Any, float]:
@@ -147,9 +142,3 @@ def _near_duplicates(rows: Any) -> tuple[Any, float]:
     sizes = np.bincount(groups)
     copied = float(sizes[sizes > 1].sum() / len(groups))
     return groups if copied >= COPIED and sizes.max() <= len(groups) / 20 else None, copied
-
-
-def _refuse_empty(rows: Any, *parts: Any) -> None:
-    """Refuse a split that holds nothing out: no label has a row to spare."""
-    if not all(len(part) for part in parts):
-        raise DataError(f"{shown(rows.source, 200)}: {scattered(rows.counts, len(rows))}")

@@ -8,7 +8,7 @@ import click
 
 import linnet
 from linnet.cli import options as o
-from linnet.cli.output import echo_json, print_lines
+from linnet.cli.output import echo_json
 
 
 @o.command()
@@ -49,6 +49,6 @@ def monitor(model: str, data: str, **options: Any) -> None:
     if options["json_"]:
         echo_json(found.to_dict())
     else:
-        print_lines(found.lines())
+        click.echo("\n".join(found.lines()))
     if found.alarm:
         raise SystemExit(1)

@@ -33,11 +33,6 @@ from linnet.values import is_number, parse_list, parse_pairs
 
 
 _FORCE = "linnet.force"
-_WORDS = {
-    "model": "a linnet model", "json": "JSON", "html": "an HTML page", "text": "text or a table", "parquet": "a Parquet file",
-    "arrow": "an Arrow file", "svg": "an SVG drawing", "png": "a PNG image", "gzip": "a gzip archive", "zstd": "a zstd archive",
-    "bz2": "a bz2 archive", "binary": "something else",
-}  # fmt: skip
 
 
 class InputPath(click.types.StringParamType):
@@ -177,7 +172,7 @@ def _check_kind(path: Path, kind: str | None, option: str) -> None:
     there = content_kind(path)
     if there not in (None, "empty", kind):
         raise LinnetError(
-            f"{shown(path, 300)}: holds {_WORDS[there]}, not {_WORDS[kind]}, and would be lost; give {option} another file, or --force"
+            f"{shown(path, 300)}: is a file of the kind {there}, not {kind}, and would be lost; give {option} another file, or --force"
         )
 
 
@@ -447,41 +442,27 @@ def _shares(name: str, given: tuple[str, ...]) -> Any:
     found = {}
     for item in given:
         label, _, text = item.rpartition("=")
-        parse_pairs([f"{label}={text}"] if label else [item], f"--{name}", "spam=0.9")
-        if not is_number(text):
-            raise LinnetError(f"--{name} {shown(item, 60)}: '{shown(text, 20)}' is no number; write --{name} spam=0.9")
-        if label in found:
-            raise LinnetError(f"--{name} {shown(label, 40)} is given twice; leave one out")
+        if not label or not is_number(text) or label in found:
+            raise LinnetError(
+                f"--{name} {shown(item, 60)}: write LABEL=P once for each label, such as --{name} spam=0.9"
+            )
         found[label] = float(text)
     return found
 
 
 def _costs(given: str) -> dict[str, dict[str, float]]:
-    if given.lstrip().startswith("{"):
-        try:
+    """Read costs, {truth: {answer: cost}}: JSON, or a CSV file."""
+    try:
+        if given.lstrip().startswith("{"):
             rows = {truth: dict(row) for truth, row in json.loads(given).items()}
-        except (ValueError, TypeError, AttributeError):
-            form = '{"spam": {"ham": 5}}: truth, answer, cost'
-            raise LinnetError(f"--cost {shown(given, 60)}: not JSON of the form {form}") from None
-        where = "--cost"
-    else:
-        where = shown(given, 200)
-        try:
+        else:
             with Path(given).open(encoding="utf-8-sig", newline="") as file:
-                lines = [line for line in csv.reader(file) if line]
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise DataError(f"{where}: cannot be read as a table of costs ({error})") from None
-        if not lines or any(len(line) != len(lines[0]) for line in lines):
-            raise DataError(f"{where}: a table of costs has a header of labels, and rows of a label and as many costs")
-        rows = {line[0].strip(): dict(zip(map(str.strip, lines[0][1:]), line[1:], strict=True)) for line in lines[1:]}
-    found: dict[str, dict[str, float]] = {}
-    for truth, row in rows.items():
-        for answer, cell in row.items():
-            if not is_number(cell):
-                what = f"answering {shown(answer, 40)} to {shown(truth, 40)}"
-                raise DataError(f"{where}: the cost of {what} is no number: {shown(cell, 20)!r}")
-            found.setdefault(truth, {})[answer] = float(cell)
-    return found
+                head, *lines = [[cell.strip() for cell in line] for line in csv.reader(file) if line]
+            rows = {line[0]: dict(zip(head[1:], line[1:], strict=True)) for line in lines}
+        return {truth: {answer: float(cost) for answer, cost in row.items()} for truth, row in rows.items()}
+    except (OSError, ValueError, TypeError, AttributeError, csv.Error) as error:
+        form = '{"spam": {"ham": 5}} (truth, answer, cost), or a CSV file with a row a truth and a column an answer'
+        raise DataError(f"--cost {shown(given, 200)}: cannot be read ({shown(error, 200)}); give {form}") from None
 
 
 def reached(about: dict[str, Any], tested: Sequence[Any] = ()) -> Iterator[str]:

@@ -16,7 +16,7 @@ import click
 
 from linnet.errors import shown
 from linnet.files import open_atomic, write_atomic
-from linnet.values import duration, size_text
+from linnet.values import size_text
 
 if TYPE_CHECKING:
     from linnet.pipeline.events import Event, Profile
@@ -35,16 +35,13 @@ class Notes:
     MOST = 5
 
     def __init__(self, source: str) -> None:
-        self.source, self.said = shown(source, 200), 0
-        self._known: set[str] = set()
+        self.source, self.said = shown(source, 200), set[str]()
 
     def __call__(self, note: str) -> None:
         """Say a note."""
-        if note in self._known or self.said > self.MOST:
-            return
-        self._known.add(note)
-        self.said += 1
-        say(f"{self.source}: {note if self.said <= self.MOST else 'there is more of that kind'}")
+        if note not in self.said and len(self.said) < self.MOST:
+            self.said.add(note)
+            say(f"{self.source}: {note}")
 
 
 def echo(line: str) -> None:
@@ -76,11 +73,6 @@ def width(default: int = 100) -> int:
 def colours() -> bool:
     """Whether to print in colour: on a terminal, unless NO_COLOR is set."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
-
-
-def print_lines(lines: Iterable[str]) -> None:
-    """Print lines that may hold colours; these are left out where there is no terminal."""
-    click.echo("\n".join(lines), color=colours())
 
 
 def table_lines(rows: list[list[str]], left: int = 1) -> list[str]:
@@ -134,31 +126,29 @@ def command_line() -> str:
 # ---- Progress of long commands: bars with the time left on a terminal, plain lines elsewhere, nothing with --quiet.
 
 
-EVERY = 5.0  # seconds between the lines of a stage where there is no terminal
-MOST_WORKERS = 8  # with a bar of their own
-
-
 class ProgressBars:
-    """One bar for the stage that runs, and one for each worker; use as a context manager.
+    """One bar for the stage that runs; use as a context manager.
 
-    Commands subclass it with a ``__call__`` that turns their events into ``line``, ``stage``, ``update`` and ``worker``.
+    Commands subclass it with a ``__call__`` that turns their events into ``line``, ``stage`` and ``update``.
     """
+
+    title = ""  # of the bar, where there is but one stage
+    every = 0.0  # seconds at least between two lines of ``update`` where there is no terminal
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet, self.live = quiet, not quiet and sys.stderr.isatty()
         self.began = self.stage_began = self.said = time.perf_counter()
         self.bars: Any = None
         self.task: Any = None
-        self.workers: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
         if self.live:
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
             self.bars = Progress(
                 TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[note]}"),
-                TimeElapsedColumn(), TextColumn("{task.fields[left]}"), console=Console(stderr=True), transient=True,
+                TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True,
             )  # fmt: skip
             self.bars.start()
         return self
@@ -186,50 +176,19 @@ class ProgressBars:
         if self.bars is not None:
             if self.task is not None:
                 self.bars.remove_task(self.task)
-            self.task = self.bars.add_task(name, total=total, note="", left="")
+            self.task = self.bars.add_task(name, total=total, note="")
 
-    def update(
-        self, done: float | None, total: float | None = None, note: str = "", *, left: float | None = None, line: str = ""
-    ) -> None:  # fmt: skip
-        """Move the bar to ``done`` (None: leave it); ``left`` are the seconds left, estimated from done if not given.
-
-        Without a terminal ``line`` is printed with the time left, at most once in five seconds.
-        """
+    def update(self, done: float | None, total: float | None = None, note: str = "", *, line: str = "") -> None:
+        """Move the bar to ``done`` (None: leave it); without a terminal print ``line``."""
         now = time.perf_counter()
-        if left is None and total and done:
-            left = (now - self.stage_began) * max(0.0, total - done) / done
-        shown = "" if left is None else f"{duration(left)} left"
         if self.bars is not None:
+            if self.task is None:
+                self.stage(self.title)
             room = max(40, self.bars.console.width - 60)
-            told = {"left": shown} if shown else {}
-            self.bars.update(self.task, completed=done, total=total, note=note[:room], **told)
-        elif line and now - self.said >= EVERY:
+            self.bars.update(self.task, completed=done, total=total, note=note[:room])
+        elif line and now - self.said >= self.every:
             self.said = now
-            self.line(f"{line}, {shown}" if shown else line)
-
-    def step(
-        self, stage: str, done: float, total: float | None, note: str, line: str, left: float | None = None
-    ) -> None:
-        """Show one step of the only stage: its bar on a terminal, a line elsewhere."""
-        if not self.live:
             self.line(line)
-            return
-        if self.task is None:
-            self.stage(stage)
-        self.update(done, total, note, left=left)
-
-    def worker(self, name: str, note: str | None) -> None:
-        """Show what a worker does; None: it has gone. The first few have a bar of their own."""
-        if self.bars is None:
-            return
-        if note is None:
-            if name in self.workers:
-                self.bars.remove_task(self.workers.pop(name))
-            return
-        if name not in self.workers and len(self.workers) < MOST_WORKERS:
-            self.workers[name] = self.bars.add_task(f"  {name}", total=None, note="", left="")
-        if name in self.workers:
-            self.bars.update(self.workers[name], note=note)
 
 
 class TrainingProgress(ProgressBars):

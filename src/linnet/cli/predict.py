@@ -11,12 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
+import pyarrow as pa
 
 import linnet
 from linnet.cli import options as o
 from linnet.cli.options import InputPath, asked, command, text_column
 from linnet.cli.output import Notes, ProgressBars, say
+from linnet.data.arrays import booleans, call, decimals, floats, integers, strings
+from linnet.data.input_file import Unusable
+from linnet.data.writers import ENDINGS, format_to_write, open_writer
 from linnet.errors import LinnetError, shown
+from linnet.files import split_ending
+from linnet.model.decision import Decision, most_probable
 from linnet.values import parse_list
 
 ROWS = 8192  # that are labelled together
@@ -61,12 +68,6 @@ def predict(model: str, source: str, **options: Any) -> None:
     linnet predict reviews.linnet new.csv --proba --out labelled.parquet
     linnet predict reviews.linnet new.csv --keep-columns id,date --out labelled.csv
     """
-    import numpy as np
-
-    from linnet.data.input_file import Unusable
-    from linnet.data.writers import open_writer
-    from linnet.model.decision import Decision
-
     out, quiet, threads = (options[name] for name in ("out", "quiet", "threads"))
     keep = _kept(options["keep_columns"])
     wide = [
@@ -152,9 +153,6 @@ def _kept(given: str | None) -> list[str] | bool:
 
 def _form(out: str | None, to: str | None, columns: bool) -> str:
     """Return the format: the one asked for, or that of the ending; an ending that says another one is refused."""
-    from linnet.data.writers import ENDINGS, format_to_write
-    from linnet.files import split_ending
-
     if out is None or out == "-":
         return to or ("csv" if columns else "lines")
     ending = split_ending(out)[0]
@@ -181,11 +179,6 @@ class ResultColumns:
 
     def table(self, model: Any, scores: Any, kept: Any = None, far: Any = None) -> Any:
         """Return the rows of a batch; where rows may have several labels, these stand in place of label and probability."""
-        import numpy as np
-        import pyarrow as pa
-
-        from linnet.data.arrays import booleans, call, integers, strings
-
         answers = model.answers(scores, self.rule)
         P, best, none = answers.proba, answers.most_probable, answers.best < 0
         if model.multilabel:
@@ -205,9 +198,7 @@ class ResultColumns:
             found |= self._ranked(P)
         if self.coverage is not None:
             found["set"] = self._label_sets(self.rule.sets(P, self.coverage))
-        if self.proba and self.form == "jsonl":
-            found["probabilities"] = pa.StructArray.from_arrays([self._numbers(p) for p in P.T], names=self.classes)
-        elif self.proba:
+        if self.proba:
             found |= {f"p_{name}": self._numbers(p) for name, p in zip(self.classes, P.T, strict=True)}
         columns = {} if kept is None else dict(zip(kept.column_names, kept.columns, strict=True))
         for name, column in found.items():
@@ -218,39 +209,22 @@ class ResultColumns:
         return pa.table(columns)
 
     def _ranked(self, P: Any) -> dict[str, Any]:
-        """Return the most probable labels: a list in JSON, else a pair of columns each."""
-        import numpy as np
-        import pyarrow as pa
-
-        from linnet.data.arrays import integers, strings
-        from linnet.model.decision import most_probable
-
+        """Return the most probable labels, a pair of columns each."""
         among = len(self.classes) if self.rule.labels is None else len(self.rule.labels)
-        order = most_probable(P, min(self.top or 0, among))
-        if self.form != "jsonl":
-            found = {}
-            for k, column in enumerate(order.T, 1):
-                found[f"label_{k}"] = strings(self.classes).take(integers(column))
-                found[f"probability_{k}"] = self._numbers(P[np.arange(len(P)), column])
-            return found
-        rows = zip(order.tolist(), np.take_along_axis(P, order, axis=1).round(6).tolist(), strict=True)
-        lists = [[{"label": self.classes[k], "probability": p} for k, p in zip(*row, strict=True)] for row in rows]
-        return {"top": pa.array(lists, pa.list_(pa.struct([("label", pa.string()), ("probability", pa.float64())])))}
+        found = {}
+        for k, column in enumerate(most_probable(P, min(self.top or 0, among)).T, 1):
+            found[f"label_{k}"] = strings(self.classes).take(integers(column))
+            found[f"probability_{k}"] = self._numbers(P[np.arange(len(P)), column])
+        return found
 
     def _label_sets(self, chosen: Any) -> Any:
         """Return the labels of each row as lists, joined by '|' where the format has none."""
-        import pyarrow as pa
-
         sets = [[name for name, has in zip(self.classes, row, strict=True) if has] for row in chosen.tolist()]
         if self.form in ("lines", "csv", "tsv"):
             return pa.array(["|".join(row) for row in sets], pa.string())
         return pa.array(sets, pa.list_(pa.string()))
 
     def _numbers(self, values: Any) -> Any:
-        import numpy as np
-
-        from linnet.data.arrays import decimals, floats
-
         return decimals(values) if self.form in ("csv", "tsv") else floats(np.round(values, 6))
 
 
@@ -266,7 +240,6 @@ _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 def _harmless(column: Any) -> Any:
     """Put an apostrophe before cells that a spreadsheet would run."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):

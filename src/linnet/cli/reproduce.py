@@ -45,14 +45,13 @@ def reproduce(table: str, sets: str, rows: tuple[str, ...], passes: int | None, 
     made = importlib.import_module(f"linnet.reproduce.{table}")
     numbers = tuple(int(n) for n in parse_list(sizes)) or TableOptions.sizes
     options = TableOptions(tuple(parse_list(sets)), rows, passes, folds, numbers, repeats)
-    quiet, found = json_ == "-", []
+    lines, quiet, found = made.lines(options), json_ == "-", []
+    head, more = next(lines)
     if not quiet:
-        head = getattr(made, "HEAD", None) or (made.head(options) if hasattr(made, "head") else "")
         click.echo(f"{TABLES[table]}\n{head}".rstrip())
-    for row in made.rows(options):
+    for text, row in lines:
         found.append(row)
         if not quiet:
-            click.echo(made.line(row))
+            click.echo(text)
     machine = {"python": platform.python_version(), "machine": platform.machine(), "linnet": __version__}
-    more = made.about(options) if hasattr(made, "about") else {}
     write_json({"date": datetime.now(UTC).date().isoformat(), "machine": machine, **more, "results": found}, json_)

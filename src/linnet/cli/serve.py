@@ -54,12 +54,13 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
         raise LinnetError("linnet serve needs Linux or macOS; on Windows run it in WSL or a container")
     for module in ("httptools", "orjson", "prometheus_client", "pydantic", "uvicorn"):
         require(module, "linnet serve", "serve")
-    from linnet.serve.catalogue import Catalogue, server_folder
+    from linnet.files import temporary_folder
+    from linnet.serve.catalogue import Catalogue
     from linnet.serve.settings import Settings, is_loopback, listen, named, tokens
 
     workers = options["workers"]
     threads = threads or max(1, (os.cpu_count() or 1) // workers)
-    with server_folder() as folder:
+    with temporary_folder() as folder:
         settings = Settings(named(models), threads=threads, folder=str(folder), **options)
         Catalogue(settings.models, folder=settings.folder, trust=settings.trust)  # refuses a file that cannot be served
         secured = bool(tokens(settings.token_file))

@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
+import pyarrow as pa
 
 from linnet.cli import options as o
 from linnet.cli.labelled_rows import split_columns
 from linnet.cli.output import Notes, say, write_json
+from linnet.data.arrays import integers
 from linnet.data.dataset import are_scattered, scattered
+from linnet.data.reading import read, stream_rows
+from linnet.data.splitting import refuse_sealed, seal
+from linnet.data.writers import ENDINGS, format_to_write, open_writer
 from linnet.draw.terminal import listed
 from linnet.errors import DataError, LinnetError, shown
 from linnet.values import parse_list
@@ -60,8 +66,6 @@ def split(data: str, **options: Any) -> None:
     _write(table, parts, outs)
     found = _summary(data, rows, parts, outs)
     if options["blind"]:
-        from linnet.data.splitting import seal
-
         made = seal(outs["test"], len(parts[-1]))
         found["seal"] = made.to_dict()
     if not write_json(found, options["json_"]):
@@ -87,9 +91,6 @@ def _fractions(given: str | None, options: dict[str, Any]) -> tuple[float, ...]:
 
 def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
     """Say where each part goes, and refuse before reading what would be refused after it."""
-    from linnet.data.splitting import refuse_sealed
-    from linnet.data.writers import ENDINGS, format_to_write
-
     named = {name: options[f"{name}_out"] for name in ("train", "dev", "test") if options[f"{name}_out"]}
     wanted = ("train", "dev", "test") if n_parts == 3 else ("train", "test")
     if named and options["out_dir"]:
@@ -119,13 +120,6 @@ def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
 
 def _read(data: str, options: dict[str, Any]) -> tuple[Any, Any]:
     """Return all columns of all rows, and the usable rows with their places in them."""
-    import numpy as np
-    import pyarrow as pa
-
-    from linnet.data import read
-    from linnet.data.arrays import integers
-    from linnet.data.reading import stream_rows
-
     batches = list(stream_rows(data, text=options["text"], format=options["format_"], batch_rows=1 << 16))
     if not batches:
         raise LinnetError(f"{data} is empty: it holds no rows")
@@ -148,11 +142,6 @@ def _read(data: str, options: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _write(table: Any, parts: Any, outs: dict[str, Path]) -> None:
-    import numpy as np
-
-    from linnet.data.arrays import integers
-    from linnet.data.writers import open_writer
-
     for part, path in zip(parts, outs.values(), strict=True):
         with open_writer(path) as writer:
             writer.write(table.take(integers(np.array(part.column(_ROW), dtype=np.int64))))

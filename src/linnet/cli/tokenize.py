@@ -11,8 +11,11 @@ from typing import Any
 import click
 
 from linnet.cli import options as o
-from linnet.cli.output import Notes, echo_json, say, table_lines, width
+from linnet.cli.output import Notes, echo_json, say, table_lines
+from linnet.data.formats import format_by_ending
 from linnet.errors import LinnetError, shown
+from linnet.text import tokens as tk
+from linnet.text.vocabulary import texts_of
 
 Cut = Callable[[str], list[Any]]
 
@@ -38,8 +41,6 @@ def tokenize(text: str | None, tokens: str, case: str, listing: bool, train: str
     linnet tokenize --tokens bpe:2000 --train reviews.csv --save bpe.json "unbelievable"
     linnet tokenize reviews.csv --tokens bpe.json > pieces.jsonl
     """
-    from linnet.text.tokens import tokeniser
-
     if save and not train:
         raise LinnetError("--save writes what --train learned; give --train DATA too")
     if listing:
@@ -47,12 +48,12 @@ def tokenize(text: str | None, tokens: str, case: str, listing: bool, train: str
         return
     if text is None and not train:
         raise LinnetError("there is nothing to cut; give a text in quotes, a file, - for standard input, or --list")
-    cut = _learned(tokens, train, save, column, format_) if train else tokeniser(tokens, case)
+    cut = _learned(tokens, train, save, column, format_) if train else tk.tokeniser(tokens, case)
     if text is None:
         return
     if text == "-" or os.path.exists(text):  # noqa: PTH110 - False for what cannot be a name
         _stream(text, cut, column, format_)
-    elif _like_file(text):
+    elif len(text.split()) == 1 and format_by_ending(text):
         raise LinnetError(f"there is no file {shown(text, 200)}; to cut these letters, send them to: linnet tokenize -")
     elif json_:
         echo_json(_pieces(text, cut(text)), indent=None)
@@ -60,21 +61,9 @@ def tokenize(text: str | None, tokens: str, case: str, listing: bool, train: str
         _show(text, cut(text), tokens)
 
 
-def _like_file(text: str) -> bool:
-    """Whether a text is the name of a data file rather than words."""
-    from linnet.data.formats import FORMATS
-    from linnet.files import split_ending
-
-    ending, codec = split_ending(text) if len(text) < 1000 and not any(map(str.isspace, text)) else ("", None)
-    return bool(codec) or ending in {one for form in FORMATS.values() for one in form.extensions} | {".txt", ".json"}
-
-
 def _learned(tokens: str, train: str, save: str | None, column: str | None, format_: str | None) -> Cut:
-    from linnet.text.tokens import Subword, budget_of
-    from linnet.text.vocabulary import texts_of
-
-    kind, size = budget_of(tokens)
-    found = Subword.train(kind, texts_of(train, column, format_, Notes(train)), size)
+    kind, size = tk.budget_of(tokens)
+    found = tk.Subword.train(kind, texts_of(train, column, format_, Notes(train)), size)
     if save:
         found.save(save)
     say(f"{kind}: learned {found.size:,} pieces from {train}" + (f", written to {save}" if save else ""))
@@ -86,43 +75,33 @@ def _pieces(text: str, found: list[Any]) -> dict[str, Any]:
 
 
 def _stream(source: str, cut: Cut, column: str | None, format_: str | None) -> None:
-    from linnet.text.vocabulary import texts_of
-
     for text in texts_of(source, column, format_, Notes(source)):
         line = json.dumps(_pieces(text, cut(text)), ensure_ascii=False)
         sys.stdout.write(line.encode("utf-8", "replace").decode() + "\n")
 
 
 def _show(text: str, found: list[Any], tokens: str) -> None:
-    """Print the pieces side by side, then a table of places, in as many columns as the screen is wide."""
-    from linnet.text.tokens import shown
-
-    pieces = [shown(t, tokens) for t in found]
+    """Print the pieces side by side, then a table of their places."""
+    pieces = [tk.shown(t, tokens) for t in found]
     click.echo(" | ".join(pieces))
     cells = [[p, f"{t.start}-{t.end}", str(k)] for k, (p, t) in enumerate(zip(pieces, found, strict=True), 1)]
-    head, *lines = table_lines([["piece", "place", "#"], *cells])
-    columns = max(1, min(8, width() // (len(head) + 4), -(-len(lines) // 5)))
-    height = -(-len(lines) // columns)
-    side_by_side = [[*lines[row::height], *[""] * columns][:columns] for row in range(height)]
-    click.echo("\n".join(table_lines([[head] * columns, *side_by_side], left=columns)))
+    click.echo("\n".join(table_lines([["piece", "place", "#"], *cells])))
     name = tokens if "." not in tokens else "learned"
     click.echo(f"{len(found):,} pieces of {len(text):,} characters, {name}")
 
 
 def _list(text: str | None, case: str, json_: bool) -> None:
-    from linnet.text.tokens import EXAMPLE, TOKENISERS, TOKENS, shown
-    from linnet.text.tokens import tokenize as cut
-
-    text = text or EXAMPLE
+    text = text or tk.EXAMPLE
     examples = {
-        name: [shown(t, name) for t in cut(text, name, case)] if name in TOKENS else None for name in TOKENISERS
+        name: [tk.shown(t, name) for t in tk.tokenize(text, name, case)] if name in tk.TOKENS else None
+        for name in tk.TOKENISERS
     }
     if json_:
-        rows = [{"tokens": name, "about": about, "example": examples[name]} for name, about in TOKENISERS.items()]
+        rows = [{"tokens": name, "about": about, "example": examples[name]} for name, about in tk.TOKENISERS.items()]
         echo_json({"text": text, "tokenisers": rows})
         return
     click.echo(text)
-    for name, about in TOKENISERS.items():
+    for name, about in tk.TOKENISERS.items():
         pieces = examples[name]
         click.echo(f"{name:<12} {about}")
         click.echo(f"{'':<12} {'learned first: --train' if pieces is None else ' '.join(pieces[:28])}")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from queue import SimpleQueue
@@ -21,10 +20,9 @@ from linnet.cli import output
 from linnet.cli.labelled_rows import label_column, multilabel, read_labelled, split_columns, split_rows
 from linnet.cli.output import Notes, command_line, say, say_sealed, say_written, write_json, write_unusable
 from linnet.data.formats import find_shards, size_of
-from linnet.datasets.named import official
 from linnet.draw.terminal import estimate
 from linnet.errors import DataError, LinnetError, shown
-from linnet.files import digest
+from linnet.files import digest, split_ending
 from linnet.models import MODELS
 from linnet.values import as_bytes, parse_settings, size_text
 
@@ -177,6 +175,7 @@ def _classifier(options: dict[str, Any]) -> Any:
 def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...]) -> Training:
     """Read the rows, hold some out, fit, test, and fit once more on all of them."""
     from linnet.evaluate.drift import reference_of
+    from linnet.features.buffers import columns_digest
     from linnet.features.counting import thread_count
     from linnet.pipeline.cache import keep_freed
 
@@ -191,7 +190,10 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
         rows.numbers(name)  # a cell that is no number is named by its row in the file
     write_unusable(rows.unusable, options["unusable"])
     digests = {"columns_sha256": columns_digest(rows)}
-    options = official(data, options)
+    if data.startswith("hub:"):
+        from linnet.datasets.named import official
+
+        options = official(data, options)
     fit_on, dev, test = split_rows(rows, options, extra)
     labels = rows.counts.keys()
     every = None if options["test"] or options["watch"] or options["hold_out_test"] else rows
@@ -283,13 +285,21 @@ def _counted_once(every: Any, parts: list[Any], options: dict[str, Any]) -> tupl
     return shared.part(numbers), shared.part(np.arange(len(every)))
 
 
+NOT_SEEDED = ("groups", "time", "weight", "test", "label_columns", "label_bins", "label_quantiles", "multilabel")
+
+
+def _refuse(options: dict[str, Any], names: Iterable[str], why: str) -> None:
+    """Refuse options that are given and do not go with what else is asked for."""
+    for name in names:
+        if options[name]:
+            raise LinnetError(f"--{name.replace('_', '-')} {why}")
+
+
 def _by_seeds(clf: Any, data: str, options: dict[str, Any]) -> Any:
     """Return the texts of a file with labels made from word lists."""
-    from linnet.pipeline.seeds import label_by_seeds
+    from linnet.pipeline.unlabelled import label_by_seeds
 
-    for name in ("groups", "time", "weight", "test", "label_columns", "label_bins", "label_quantiles", "multilabel"):
-        if options.get(name):
-            raise LinnetError(f"--seeds makes the labels; leave out --{name.replace('_', '-')}")
+    _refuse(options, NOT_SEEDED, "does not go with --seeds, which makes the labels")
     found = linnet.read(data, text=options["text"], format=options["format_"], labelled=False)
     texts = found.text.to_pylist()
     if not any(options[name] for name in ("features", "vectors", "unlabelled")):
@@ -333,7 +343,7 @@ def _say_of_folds(clf: Any, n: int) -> None:
     from linnet.evaluate.intervals import wilson
 
     choice = clf.card.get("choice", {})
-    if choice.get("folds", 0) < 2 or choice.get("metric"):
+    if choice.get("folds", 0) < 2 or choice.get("metric", "accuracy") != "accuracy":
         return
     found = estimate(choice["accuracy"], wilson(choice["accuracy"] * choice["rows"], choice["rows"]))
     say(
@@ -458,19 +468,6 @@ def data_card(data: tuple[str, ...], options: Mapping[str, Any]) -> dict[str, An
     return {name: digest(path) for name, path in files.items() if Path(path).is_file()}
 
 
-def columns_digest(rows: Any) -> str:
-    """Return the SHA-256 of the texts and labels that were read: of their bytes, then of their lengths."""
-    from linnet.features.buffers import text_buffers
-
-    whole, sizes = hashlib.sha256(), hashlib.sha256()
-    for column in (rows.text, rows.label):
-        for piece in text_buffers(column):
-            whole.update(piece.data[piece.offsets[0] : piece.offsets[-1]].tobytes())
-            sizes.update(np.diff(piece.offsets).astype("<i8").tobytes())
-    whole.update(sizes.digest())
-    return whole.hexdigest()
-
-
 def test_card(result: Any) -> dict[str, Any]:
     """Return the scores on the test rows, with the 95 % interval of the first."""
     several = hasattr(result, "subset_accuracy")
@@ -482,11 +479,7 @@ def test_card(result: Any) -> dict[str, Any]:
 # ---- ``linnet train`` on more text than memory: when the data are read as a stream, and the run.
 
 
-_SPLIT = "divide the data first with linnet split, then give --test"
-NOT_STREAMED = {  # options, and what to do instead
-    "groups": _SPLIT, "time": _SPLIT,
-    "report": "train first, then linnet evaluate MODEL TEST --report F.html",
-}  # fmt: skip
+NOT_STREAMED = ("groups", "time", "report")
 
 
 def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
@@ -508,8 +501,8 @@ def limit_for(data: tuple[str, ...], given: str | None) -> int | None:
 
 def _unpacked(path: Path) -> int:
     """Return about how many bytes of text a file holds: packed ones four times their size, columns twice."""
-    packed = path.suffix.lower() in (".gz", ".gzip", ".zst", ".zstd", ".bz2")
-    return size_of(path) * (4 if packed else 2 if path.suffix.lower() in (".parquet", ".pq") else 1)
+    ending, packed = split_ending(path)
+    return size_of(path) * (4 if packed else 2 if ending in (".parquet", ".pq") else 1)
 
 
 def train_streamed(clf: linnet.TextClassifier, data: tuple[str, ...], options: dict[str, Any]) -> StreamResult | None:
@@ -520,9 +513,9 @@ def train_streamed(clf: linnet.TextClassifier, data: tuple[str, ...], options: d
     limit = limit_for(data, options["max_memory"])
     if limit is None and engine is None:
         return None
-    for name, remedy in NOT_STREAMED.items():
-        if options[name]:
-            raise LinnetError(f"--{name.replace('_', '-')} needs all rows in memory; {remedy}")
+    _refuse(
+        options, NOT_STREAMED, "needs all rows in memory; split first with linnet split, report with linnet evaluate"
+    )
     from linnet.engines import open_engine
     from linnet.pipeline.cache import LEAST, available
     from linnet.pipeline.stream import fit_stream
@@ -561,9 +554,7 @@ def train_online(clf: linnet.TextClassifier, data: tuple[str, ...], out: Path, o
     from linnet.data.reading import stream
     from linnet.pipeline.learner import IncrementalLearner
 
-    wrong = [name for name in NOT_ONLINE if options[name]]
-    if wrong:
-        raise LinnetError(f"--{wrong[0].replace('_', '-')} does not go with --online, which reads every row once")
+    _refuse(options, NOT_ONLINE, "does not go with --online, which reads every row once")
     learner = IncrementalLearner(clf.plan())
     table, notes = ErrorTable(options["quiet"]), Notes(data[0])
     try:

@@ -92,6 +92,8 @@ def tune(data: str, **options: Any) -> None:
 class TuningProgress(ProgressBars):
     """The events of a search: a bar of the time on a terminal, one line a candidate elsewhere."""
 
+    title = "tuning"
+
     def __call__(self, event: Any) -> None:
         """Show an event."""
         if event.kind == "stage":
@@ -103,4 +105,4 @@ class TuningProgress(ProgressBars):
         best = "" if v["best"] is None else f"best {v['best']:.4f}, "
         note = f"{v['candidates']} candidates, {best}{event.text}"
         line = f"{score}: {event.text} ({duration(v['left'])} left)"
-        self.step("tuning", v["spent"], v["left"] + v["spent"], note, line, v["left"])
+        self.update(v["spent"], v["left"] + v["spent"], note, line=line)

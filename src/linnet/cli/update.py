@@ -10,7 +10,7 @@ import click
 
 from linnet.cli import options as o
 from linnet.cli.labelled_rows import read_labelled
-from linnet.cli.output import print_lines, say, write_json
+from linnet.cli.output import say, write_json
 from linnet.errors import LinnetError
 
 
@@ -70,7 +70,7 @@ def update(model: str, data: str | None, **options: Any) -> None:
     kept = str(kept_at or used)
     content = {"model": out, "kept": kept, "update": new.card["update"], "test": found.to_dict()}
     if not write_json(content, options["json_"]):
-        print_lines(found.lines())
+        click.echo("\n".join(found.lines()))
         click.echo(f"saved {out}, learned from {new.card['update']['rows']:,} more rows")
     if Path(model).is_dir() and version_in_use(model) != Path(out):
         say(
