@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.draw.charts import Axis, Band, Columns, Line, Points, Ranges, Vertical, chart, figure, histogram, ticks
+from linnet.draw.charts import Axis, Band, Columns, Line, Points, Segments, chart, figure, histogram, ticks, vertical
 from linnet.draw.markup import bars, count_bars, mark, marked, matrix, page, safe, table, text_table
 from linnet.draw.terminal import aligned, fit, short, sparkline, width_of
 
@@ -45,7 +45,7 @@ class Seen(HTMLParser):
 def test_charts_take_any_numbers(points, log, percent):
     rows = [(x, y, y + 1.0) for x, y in points]
     layers = [
-        Line(points, "orange", "a line"), Points(points), Band(rows), Ranges(rows), Vertical([0.5]),
+        Line(points, "orange", "a line"), Points(points), Band(rows), Segments([(x, y, x, top) for x, y, top in rows]), vertical(0.5),
         Columns([(x, x + 1, y, "t") for x, y in points]),
     ]  # fmt: skip
     drawn = chart(layers, Axis("x", log=log), Axis("y", percent=percent), "any numbers", file=True)

@@ -15,14 +15,13 @@ import linnet
 from linnet import TextClassifier
 from linnet.datasets import load
 from linnet.explain import Explanation
-from linnet.explain.explanation import ListedParts
 from linnet.features.blocks import as_blocks
 from linnet.features.buffers import text_buffers
 from linnet.features.counting import NORM
 from linnet.features.derived import by_source, derive
 from linnet.features.functions import Functions
-from linnet.features.showing import Emitted
 from linnet.models import MODELS
+from reference.emitted import Emitted
 
 TRAIN, DEV, TEST = load("reviews")
 TEXTS = [
@@ -264,7 +263,7 @@ def test_pickled_and_listed_are_the_same(models):
     for e in models["svm"].explain_many(["good fun, not dull", " \n", "ß"]):
         again = pickle.loads(pickle.dumps(e))
         assert isinstance(again, Explanation)
-        assert isinstance(again.parts, ListedParts)
+        assert again.parts is None
         assert again == e
         assert hash(again) == hash(e)
         assert again.characters() == pytest.approx(e.characters())

@@ -183,7 +183,7 @@ def test_multilabel_scores_are_those_of_scikit_learn(data):
 
 
 def test_multilabel_errors():
-    with pytest.raises(DataError, match="same shape"):
+    with pytest.raises(DataError, match="one shape"):
         evaluate_multilabel([[1, 0]], [[1, 0, 1]])
     with pytest.raises(DataError, match="indicator matrix of 0 and 1"):
         evaluate_multilabel([[1, 2]], [[1, 0]])

@@ -13,7 +13,6 @@ import numpy as np
 from linnet.checks.checked_data import CheckedData, Finding, percent
 from linnet.draw.terminal import count as counted
 from linnet.features.blocks import Words
-from linnet.features.counting import Names
 
 LEVEL = 0.01
 LEAST = 5.0  # expected rows on the smaller side: below this the test does not hold
@@ -32,7 +31,7 @@ def drift(m: CheckedData) -> Finding:
     for other, theirs in zip(m.others, df[1:], strict=True):
         found = _moved(df[0], n, theirs, len(other))[: 10 * SHOWN]
         at = np.array([k for k, _, _ in found], dtype=np.int64)
-        names = Names.seen(m.pieces, blocks, words.seen.take(at), words.fingerprints[at])
+        names = words.names(m.pieces, blocks, at)
         for name, (_, before, now) in zip(names, found, strict=True):
             moved.append({"what": f"word '{name}'", "source": other.source, "before": before, "now": now})
         if m.data.label is not None and other.label is not None:

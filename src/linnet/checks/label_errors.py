@@ -9,7 +9,7 @@ Reference: Northcutt, Jiang, Chuang: Confident Learning: Estimating Uncertainty 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,33 +49,32 @@ def label_errors(m: CheckedData) -> Finding:
     scores, folds = plan.run(m)
     doubts = _Doubts.of(scores, y, labels)
     listed = doubts.ranking[doubts.suspected[doubts.ranking]]
-    accuracy = float(correct(scores, y).mean())
+    shares, what, least = (np.bincount(y), "rows", WEAK) if y.ndim == 1 else (y.sum(axis=0), "labels", WEAK_SETS)
+    accuracy, base = (float(correct(S, y).mean()) for S in (scores, np.tile(shares, (len(m), 1))))
+    skill = (accuracy - base) / (1 - base) if base < 1 else float(accuracy >= base)
+    found = listed if skill >= least else listed[:0]
     details = {
-        "suspects": len(listed), "out_of_fold_accuracy": accuracy, "folds": len(folds), "model": plan.name,
+        "suspects": len(found), "out_of_fold_accuracy": accuracy, "folds": len(folds), "model": plan.name,
         "features": "+".join(map(str, plan.blocks)),
     }  # fmt: skip
     names, ranking = doubts.suggested, doubts.ranking
-    arrays = {"ranking": ranking, "suspects": listed, "suggested": names, "confidence": doubts.confidence}
-    shares = np.bincount(y) if y.ndim == 1 else y.sum(axis=0)
-    base, what = float(correct(np.tile(shares, (len(m), 1)), y).mean()), "rows" if y.ndim == 1 else "labels"
-    if accuracy - base < CHANCE * (1 - base):
+    arrays = {"ranking": ranking, "suspects": found, "suggested": names, "confidence": doubts.confidence}
+    if skill < CHANCE:
         says = (
             f"the labels cannot be told from the texts: a model that did not see them is right on {percent(accuracy)} of {what}, and "
             f"always giving the commonest label on {percent(base)}"
         )
         advice = "make sure that the right column is taken for the label (--label COL)"
-        details["suspects"], none = 0, {**arrays, "suspects": listed[:0]}
-        return Finding("label-errors", "warning", says, 0, None, advice, (), details, none)
+        return Finding("label-errors", "warning", says, advice=advice, details=details, arrays=arrays)
     if not len(listed):
         says = "no label looks wrong to a model that did not see it"
         return Finding("label-errors", "ok", says, details=details, arrays=arrays)
-    if accuracy - base < (WEAK if y.ndim == 1 else WEAK_SETS) * (1 - base):
+    if skill < least:
         says = (
             f"a model that did not see them is right on {percent(accuracy)} of {what} only (the commonest label: "
             f"{percent(base)}): too weak to suspect labels"
         )
-        details["suspects"] = 0
-        return Finding("label-errors", "note", says, 0, None, "", (), details, {**arrays, "suspects": listed[:0]})
+        return Finding("label-errors", "note", says, details=details, arrays=arrays)
     shown = listed[:SHOWN]
     words = plan.explain(m, folds, shown, doubts)
     examples = tuple(
@@ -229,13 +228,6 @@ class _Plan:
 
 def _frequent(counted_: Counted, outputs: int) -> Counted:
     """Drop columns of one document, then the rarest, so that the weights of a fold stay bounded."""
-    df = counted_.rows.document_frequency()
-    most = MOST_WEIGHTS // outputs
-    least = 2
-    if int((df >= least).sum()) > most:
-        least = int(np.sort(df)[-most]) + 1
-    known = df >= least
-    numbers = np.where(known, np.cumsum(known, dtype=np.int32) - 1, -1).astype(np.int32)
-    kept = np.flatnonzero(known)
-    rows = replace(counted_.rows.keep(numbers), n_columns=len(kept))
-    return Counted(rows, counted_.fingerprints[kept], counted_.seen.take(kept))
+    df, most = counted_.rows.document_frequency(), MOST_WEIGHTS // outputs
+    least = max(2, int(np.sort(df)[-most]) + 1) if len(df) > most else 2
+    return counted_.keep(np.flatnonzero(df >= least))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, lgamma
 from typing import Any
 
@@ -20,7 +20,7 @@ from linnet.array_types import Array, Bools, Floats
 from linnet.checks.checked_data import LEVELS, CheckedData, Finding, percent
 from linnet.draw.terminal import count as counted
 from linnet.features.blocks import Words
-from linnet.features.counting import Names, SparseCounts
+from linnet.features.counting import SparseCounts
 
 PURE, COVERS = 0.97, 0.3  # lower bound of the purity, and the share of the class, of a word that gives the label away
 ODD_PURE, ODD_COVERS = 0.8, 0.02  # the same for dates, numbers, addresses
@@ -127,12 +127,11 @@ class _Table:
         counted_ = m.counted(blocks)
         df = counted_.rows.slice(0, n).document_frequency()
         kept = np.flatnonzero(df >= (1 if n < FEW else max(3, n // 5000)))
-        numbers = np.full(len(df), -1, np.int32)
-        numbers[kept] = np.arange(len(kept), dtype=np.int32)
-        every = counted_.rows.take(np.arange(m.starts[-1])).keep(numbers)  # a copy: others count on the same rows
+        copied = replace(counted_, rows=counted_.rows.take(np.arange(m.starts[-1])))  # others count on the same rows
+        every = copied.keep(kept).rows
         y, there = _compared(m)
         sides = [_Side.of(every, y, rows, k) for rows in (np.arange(len(y)) < n, ~there, there)]
-        names = list(Names.seen(m.pieces, blocks, counted_.seen.take(kept), counted_.fingerprints[kept]))
+        names = list(counted_.names(m.pieces, blocks, kept))
         return cls(names, "the other set" if m.others else "the later rows", *sides)
 
 

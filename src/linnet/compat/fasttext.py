@@ -22,13 +22,7 @@ from linnet.errors import DataError, LinnetError, check_choice
 PREFIX = "__label__"
 _UNUSED = {"lr", "dim", "ws", "epoch", "neg", "bucket", "lrUpdateRate", "t", "verbose", "minCountLabel"}
 _LOSSES = ("softmax", "hs", "ns", "ova", "one-vs-all")
-_REFUSED = {
-    "pretrainedVectors": "train on the texts alone, or with the feature block vectors:FILE of linnet train",
-    "autotuneDuration": "use linnet tune --budget",
-    "autotuneModelSize": "use linnet tune --max-size",
-    "autotuneMetric": "use linnet tune --metric",
-    "autotunePredictions": "use linnet tune",
-}
+_REFUSED = ("pretrainedVectors", "autotuneDuration", "autotuneModelSize", "autotuneMetric", "autotunePredictions")
 
 
 class FastTextClassifier:
@@ -123,7 +117,7 @@ def train_supervised(
     """Train a classifier on a file of fastText lines; see the head of this module for what the arguments mean."""
     for name, value in settings.items():
         if name in _REFUSED and value:
-            raise LinnetError(f"train_supervised({name}=...): {_REFUSED[name]}")
+            raise LinnetError(f"train_supervised({name}=...): use linnet train --vectors FILE, or linnet tune")
         check_choice("argument of train_supervised", name, [*_UNUSED, *_REFUSED], LinnetError)
     check_choice("loss", loss, _LOSSES, LinnetError)
     texts, labels = read_lines(input, label)

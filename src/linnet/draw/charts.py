@@ -169,31 +169,26 @@ class Points(Layer):
 
 @dataclass(frozen=True)
 class Segments(Layer):
-    """Short straight lines (x, y, x, y), such as those of a contour; the axes do not reach for them."""
+    """Straight lines (x, y, x, y), such as those of a contour; one without an end, at infinity, goes to the end of the axis."""
 
     dash: str = ""
     width: float = 2
 
     def corners(self) -> Iterator[Point]:
-        """Yield nothing."""
-        yield from ()
+        """Yield the ends."""
+        for a, b, c, d in self.points:
+            yield from ((x, y) for x, y in ((a, b), (c, d)) if math.isfinite(y))
 
     def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
         """Draw all of them as one path."""
-        ends = (_places([(a, b), (c, d)], at).replace(" ", "L") for a, b, c, d in self.points)
-        path = "".join(f"M{both}" for both in ends)
+        ends = ([(a, max(b, y.low)), (c, min(d, y.high))] for a, b, c, d in self.points)
+        path = "".join("M" + _places(both, at).replace(" ", "L") for both in ends)
         yield self.element("path", "line", d=path, stroke_dasharray=self.dash, stroke_width=self.width)
 
 
-@dataclass(frozen=True)
-class Region(Segments):
-    """An area made of rectangles (left, bottom, right, top), in a faint colour."""
-
-    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
-        """Draw all of them as one path."""
-        corners = ((*at(a, d), *at(c, b)) for a, b, c, d in self.points)
-        path = "".join(f"M{a:.1f},{b:.1f}H{c:.1f}V{d:.1f}H{a:.1f}z" for a, b, c, d in corners)
-        yield self.element("path", "fill", d=path, fill_opacity=0.12)
+def vertical(x: float, colour: str = "blue") -> Segments:
+    """Return a vertical line across the chart, as tall as it is, to point at some x."""
+    return Segments([(x, -math.inf, x, math.inf)], colour)
 
 
 @dataclass(frozen=True)
@@ -212,16 +207,6 @@ class Band(Layer):
 
 
 @dataclass(frozen=True)
-class Ranges(Band):
-    """A vertical line from low to high at each x: (x, low, high)."""
-
-    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
-        """Draw a line a range."""
-        for a, low, high in self.points:
-            yield self.element("polyline", "line", points=_places([(a, low), (a, high)], at), stroke_opacity=0.6)
-
-
-@dataclass(frozen=True)
 class Columns(Layer):
     """A histogram: (left, right, height, title)."""
 
@@ -237,16 +222,6 @@ class Columns(Layer):
             place = {"x": f"{a + 0.5:.1f}", "y": f"{top:.1f}"}
             size = {"width": f"{max(0.5, b - a - 1):.1f}", "height": f"{bottom - top:.1f}"}
             yield self.element("rect", "fill", title, **place, **size)
-
-
-@dataclass(frozen=True)
-class Vertical(Segments):
-    """Vertical lines across the chart, as tall as it is, to point at some x."""
-
-    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
-        """Draw the lines."""
-        for a in self.points:
-            yield self.element("polyline", "line", points=_places([(a, y.low), (a, y.high)], at))
 
 
 def chart(

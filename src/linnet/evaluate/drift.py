@@ -21,12 +21,13 @@ import numpy as np
 from linnet.array_types import Array, Floats, Ints
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate.significance import holm
-from linnet.features.derived import Derived, Texts
+from linnet.features.buffers import taken
 from linnet.model.model import Model
 from linnet.values import to_plain
 
 LEVEL = 0.05
 LEAST = 30  # texts
+MOST = 4000  # texts of a reference
 EDGES = {"unknown": (0.5, 0.75, 0.9, 0.95), "confidence": (0.05, 0.1, 0.25, 0.5)}
 """The quantiles of the reference that bins end at: finer on the side where strange texts are."""
 INDEPENDENT = 0.9  # on the chi-squared value: set so that benchmarks/monitor.py has fewer false alarms than 5 %
@@ -85,18 +86,9 @@ def unknown_shares(model: Model, texts: Any, threads: int | None = None) -> Floa
     >>> unknown_shares(clf.artefact, ["good day", "bad", ""]).tolist()
     [0.5, 0.0, 1.0]
     """
-    pieces = model.pieces(texts)
-    if not model.blocks:
-        return np.zeros(sum(map(len, pieces)))
-    hashed = not len(model.slots)
-    counted = Derived.of(Texts(pieces), model.blocks, pieces).count(
-        model.blocks, hash_bits=64 - model.shift if hashed else None, threads=threads
-    )
-    known = np.asarray(model.rows[:, 1:].any(axis=1)) if hashed else model.table.find(counted.fingerprints) >= 0
-    starts = counted.rows.row_ptr
-    sums = np.concatenate([[0], np.cumsum(~known[counted.rows.indices])])
-    sizes = np.diff(starts)
-    return np.where(sizes > 0, (sums[starts[1:]] - sums[starts[:-1]]) / np.maximum(sizes, 1), 1.0)
+    known, every = model.known_features(texts, threads)
+    none = 1.0 if model.blocks else 0.0
+    return np.where(every > 0, (every - known) / np.maximum(every, 1), none)
 
 
 @dataclass(frozen=True)
@@ -143,8 +135,11 @@ class Measured:
 
 
 def reference_of(model: Model, texts: Any, threads: int | None = None) -> dict[str, Any] | None:
-    """Return what the card keeps of held-out texts; None where they are too few."""
-    return Measured.of(model, texts, threads).reference(len(model.classes)) if len(texts) >= LEAST else None
+    """Return what the card keeps of held-out texts, or of some spread over them; None where they are too few."""
+    if len(texts) < LEAST:
+        return None
+    rows = np.linspace(0, len(texts) - 1, min(len(texts), MOST)).round().astype(np.int64)
+    return Measured.of(model, taken(model.pieces(texts), rows), threads).reference(len(model.classes))
 
 
 def drift(
@@ -153,9 +148,7 @@ def drift(
     """Compare texts, or what was measured of them, with the reference of the model, or with another one."""
     known = model.card.get("reference") if reference is None else reference
     if not isinstance(known, Mapping):
-        raise LinnetError(
-            "the model keeps no reference: it was trained without held-out rows; name some with --reference FILE"
-        )
+        raise LinnetError("the model was trained without held-out rows to compare with; give --reference FILE")
     n = len(texts)
     if n < LEAST:
         raise DataError(f"{n} texts are too few to say whether the input has changed; give {LEAST} or more")

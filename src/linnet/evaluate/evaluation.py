@@ -20,7 +20,7 @@ from linnet.evaluate.intervals import Interval, wilson, with_intervals
 from linnet.evaluate.metrics import ALL_METRICS, METRICS, PROBABILITY_METRICS, Area, CalibrationBin, Counts, TopK, share
 from linnet.model.decision import Answers
 from linnet.models.inputs import indicators
-from linnet.values import to_plain
+from linnet.values import plain_list, to_plain
 
 Label = Hashable
 
@@ -394,7 +394,7 @@ def evaluate(
     >>> round(result.accuracy, 4), round(result.log_loss, 4), result.confusion.tolist()
     (0.6667, 0.4149, [[1, 0], [1, 1]])
     """
-    known = tuple(_listed(classes))
+    known = tuple(plain_list(classes))
     index = {label: number for number, label in enumerate(known)}
     if not known or len(index) < len(known):
         raise DataError(f"classes must be one or more different labels, got {list(known)!r}")
@@ -403,23 +403,19 @@ def evaluate(
         if proba is not None:
             raise DataError("predicted holds probabilities already; give labels there, or leave proba out")
         labels, proba = None, labels
-    truth = _listed(y_true)
+    truth = plain_list(y_true)
     if not truth:
         raise DataError("there are no rows to evaluate; give at least one row with a label")
     P = None if proba is None else _probabilities(proba, len(truth), known)
-    n_rows = len(truth)
-    if labels is not None:
-        labels = _listed(labels)
-        kept = [row for row, label in enumerate(labels) if label is not None]
-        if len(labels) == n_rows and len(kept) < n_rows:
-            if not kept:
-                raise DataError(
-                    "no row has an answer; ask for a lower accuracy of the answers, or a larger share of rows"
-                )
-            labels, truth, P = [labels[k] for k in kept], [truth[k] for k in kept], None if P is None else P[kept]
-    p = P.argmax(axis=1) if labels is None and P is not None else _predictions(labels, len(truth), index)
-    t, unknown = _truth(truth, index)
-    return Evaluation(known, t, p, P, unknown, level, draws, seed, n_rows - len(truth), costs, _places(known, order))
+    p = _predictions(labels, len(truth), index) if P is None or labels is not None else P.argmax(axis=1)
+    t, abstained = truth, int((p < 0).sum())
+    if abstained == len(p):
+        raise DataError("no row has an answer; ask for a lower accuracy, or a larger share of rows")
+    if abstained:
+        rows = np.flatnonzero(p >= 0)
+        t, p, P = [truth[k] for k in rows.tolist()], p[rows], None if P is None else P[rows]
+    numbers, unknown = _truth(t, index)
+    return Evaluation(known, numbers, p, P, unknown, level, draws, seed, abstained, costs, _places(known, order))
 
 
 def _places(classes: tuple[Label, ...], order: Sequence[Label] | None) -> Floats | None:
@@ -436,19 +432,11 @@ def _places(classes: tuple[Label, ...], order: Sequence[Label] | None) -> Floats
     return found if np.isfinite(found).all() and len(set(found.tolist())) == len(found) else None
 
 
-def evaluate_answers(
-    y_true: Sequence[Label],
-    answers: Answers,
-    classes: Sequence[Label],
-    *,
-    costs: Floats | None = None,
-    order: Sequence[Label] | None = None,
-    seed: int = 0,
-) -> Evaluation:
-    """Compare the answers of a model with the truth."""
-    names = np.array([*classes, None], dtype=object)
-    labels = names[answers.best].tolist()
-    return evaluate(y_true, labels, classes, proba=answers.proba, costs=costs, order=order, seed=seed)
+def evaluate_answers(y_true: Sequence[Label], answers: Answers, classes: Sequence[Label], **how: Any) -> Evaluation:
+    """Compare the answers of a model with the truth; how is what ``evaluate`` takes, and probabilities may be left out."""
+    labels = np.array([*classes, None], dtype=object)[answers.best].tolist()
+    proba = answers.proba if len(answers.proba) == len(labels) else None
+    return evaluate(y_true, labels, classes, proba=proba, **how)
 
 
 def _warnings(per_class: tuple[ClassScores, ...], unknown: Mapping[Label, int]) -> list[str]:
@@ -470,15 +458,6 @@ def _named(labels: list[Label]) -> str:
 # ---- input
 
 
-def _listed(values: Any) -> list[Any]:
-    """Labels as a list of plain values, from Arrow, NumPy, pandas, polars or any sequence."""
-    for method in ("to_pylist", "tolist", "to_list"):
-        if hasattr(values, method):
-            listed = getattr(values, method)()
-            return listed if isinstance(listed, list) else [listed]
-    return [value.item() if isinstance(value, np.generic) else value for value in values]
-
-
 def _is_table(values: Any) -> bool:
     if hasattr(values, "shape"):
         return len(values.shape) == 2
@@ -498,12 +477,13 @@ def _truth(labels: list[Any], index: dict[Label, int]) -> tuple[Ints, dict[Label
 
 
 def _predictions(predicted: Any, n: int, index: dict[Label, int]) -> Ints:
-    labels = _listed(predicted)
+    """Class numbers; -1 for no answer."""
+    labels = plain_list(predicted)
     if len(labels) != n:
         raise DataError(f"there are {n:,} true labels but {len(labels):,} predictions; give one for each row")
-    numbers = [index.get(label, -1) for label in labels]
-    if -1 in numbers:
-        row = numbers.index(-1)
+    numbers = [-1 if label is None else index.get(label, -2) for label in labels]
+    if -2 in numbers:
+        row = numbers.index(-2)
         known = f"none of the classes {_named(list(index))}; give labels, or probabilities of shape (rows, classes)"
         raise DataError(f"prediction {labels[row]!r} (row {row}) is {known}")
     return np.array(numbers, np.int64)
@@ -517,9 +497,7 @@ def _probabilities(proba: npt.ArrayLike, n: int, classes: tuple[Label, ...]) -> 
     if wrong.any():
         row = int(wrong.argmax())
         some = ", ".join(f"{value:.4g}" for value in P[row, :5]) + (" ..." if len(classes) > 5 else "")
-        raise DataError(
-            f"row {row} does not hold probabilities, from 0 to 1 with the sum 1, but {some}; give labels instead"
-        )
+        raise DataError(f"row {row} holds no probabilities, from 0 to 1 with the sum 1, but {some}; give labels")
     return P
 
 
@@ -582,12 +560,9 @@ def _matrix(result: Evaluation, width: int) -> list[str]:
         return []
     rows = _matrix_rows(result)
     numbers = max(width_of(cell) for row in rows[1:] for cell in row[1:])
-    for label_width in (16, 8, 4):  # as much of the column heads as fits
-        head = ["", *(fit(cell, max(label_width, numbers)) for cell in rows[0][1:])]
-        table = aligned([head, *rows[1:]], width)
-        if max(map(width_of, table)) <= width:
-            return [MATRIX, *table]
-    return []
+    room = (width - 5) // len(result.classes) - 2  # of a column, beside labels of five characters
+    head = ["", *(fit(cell, min(room, 16)) for cell in rows[0][1:])]
+    return [MATRIX, *aligned([head, *rows[1:]], width)] if room >= max(4, numbers) else []
 
 
 def _confusions(result: Evaluation) -> list[list[str]]:
@@ -598,8 +573,7 @@ def _confusions(result: Evaluation) -> list[list[str]]:
 
 def _largest(result: Evaluation, width: int) -> list[str]:
     rows = _confusions(result)
-    half = max(4, (width - 2 * 2 - max(len(row[2]) for row in rows)) // 2)
-    table = [[fit(row[0], half), fit(row[1], half), row[2]] for row in rows]
+    table = [[truth, fit(predicted, width // 2), count] for truth, predicted, count in rows]
     return ["largest confusions", *aligned(table, width, left=2)] if len(rows) > 1 else []
 
 
@@ -671,9 +645,7 @@ def evaluate_multilabel(
         P = np.pad(P, ((0, 0), (0, len(unknown))))
         labels = (*(labels or ()), *unknown)
     if T.shape != P.shape or not T.size:
-        raise DataError(
-            f"truth and predicted must have the same shape, with rows and labels; got {T.shape} and {P.shape}"
-        )
+        raise DataError(f"truth and predicted must have one shape, (rows, labels); got {T.shape} and {P.shape}")
     names = tuple(range(T.shape[1])) if labels is None else tuple(labels)
     if len(names) != T.shape[1]:
         raise DataError(f"there are {T.shape[1]} columns but {len(names)} labels; name each column once")

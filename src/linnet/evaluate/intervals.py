@@ -139,19 +139,12 @@ def f1_wilson(hits: float, misses: float, level: float = 0.95) -> Interval:
     return 2 * low / (1 + low), 2 * high / (1 + high)
 
 
-def bootstrap(
-    counts: npt.ArrayLike,
-    statistic: Callable[[Ints], Array],
-    *,
-    level: float = 0.95,
-    draws: int = 2000,
-    seed: int = 0,
-) -> Interval:
+def bootstrap(counts: npt.ArrayLike, statistic: Callable[[Ints], Array], **how: Any) -> Interval:
     """Percentile interval of a statistic of counts, from resampled counts.
 
     Drawing n rows with replacement is the same as drawing the cells of a table of counts from a multinomial, so a draw
     costs as much as the table has cells, however many rows there are. `statistic` maps (draws, cells) to (draws,);
-    draws that give nan are left out.
+    draws that give nan are left out. how is level, draws and seed of ``bootstrap_many``.
 
     >>> low, high = bootstrap([90, 10], lambda table: table[:, 0] / table.sum(axis=1))
     >>> round(low, 2), round(high, 2)
@@ -159,7 +152,7 @@ def bootstrap(
 
     Reference: Efron, Bootstrap methods: another look at the jackknife (1979).
     """
-    return bootstrap_many(counts, lambda table: statistic(table)[:, None], level=level, draws=draws, seed=seed)[0]
+    return bootstrap_many(counts, lambda table: statistic(table)[:, None], **how)[0]
 
 
 def bootstrap_many(

@@ -203,7 +203,5 @@ def holm(p_values: Sequence[float] | npt.ArrayLike) -> Floats:
 def _paired(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[Array, Array]:
     first, second = np.asarray(a), np.asarray(b)
     if first.shape != second.shape or first.ndim != 1 or not len(first):
-        raise DataError(
-            f"a paired test needs the same rows for both, at least one; got shapes {first.shape} and {second.shape}"
-        )
+        raise DataError(f"a paired test needs the same rows for both; got shapes {first.shape} and {second.shape}")
     return first, second

@@ -27,7 +27,7 @@ from linnet.text.tokens import tokenize
 EVERY = 10  # words: up to here all subsets are tried
 CANDIDATES = 96  # words that are tried in a greedy step, fewer in a long text:
 CHARACTERS = 100_000  # that are scored in such a step
-STEPS = 32  # greedy steps; behind them words go in the order of what they add
+STEPS = 32  # greedy steps; behind them words go in the order of what they add, twice as many each time
 BATCH = 512
 
 Place = tuple[int, int]
@@ -158,17 +158,19 @@ class _Search:
 
     def greedy(self) -> list[int] | None:
         """Return words whose removal changes the answer, in the order they were taken, or None."""
-        order = self._order()
+        rest, size = self._order(), 1
         removed: list[int] = []
         room = min(CANDIDATES, max(8, CHARACTERS // max(1, len(self.text))))
-        for _ in range(min(STEPS, len(order))):
-            tried = [k for k in order if k not in removed][:room]
-            gaps = self.ahead([(*removed, k) for k in tried])
-            best = int(gaps.argmin())
-            removed.append(tried[best])
-            if gaps[best] < 0:
+        while rest:
+            if len(removed) < STEPS:
+                some = [rest[int(self.ahead([(*removed, k) for k in rest[:room]]).argmin())]]
+            else:
+                some, size = rest[:size], 2 * size
+            removed += some
+            rest = [k for k in rest if k not in some]
+            if self.ahead([tuple(removed)])[0] < 0:
                 return removed
-        return self._prefix(removed, [k for k in order if k not in removed])
+        return None
 
     def _order(self) -> list[int]:
         """Return the words by what they add to the score of the label, largest first."""
@@ -177,17 +179,6 @@ class _Search:
         added = found.characters()
         sums = [float(added[a:b].sum()) for a, b in self.places]
         return sorted(range(len(sums)), key=lambda k: (-sums[k], k))
-
-    def _prefix(self, removed: list[int], rest: list[int]) -> list[int] | None:
-        """Go on with the words in their order, twice as many each time."""
-        size = 1
-        while True:
-            words = removed + rest[:size]
-            if self.ahead([tuple(words)])[0] < 0:
-                return words
-            if size >= len(rest):
-                return None
-            size *= 2
 
     def pruned(self, removed: list[int]) -> list[int]:
         """Put words back, those taken last first, as long as the answer stays changed; until none can be."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,10 @@ class Contribution:
         name = " | ".join((self.feature, *self.also))
         return name + (f" x{self.count}" if self.count > 1 else "")
 
+    def places(self) -> list[tuple[int, int]]:
+        """Return the spans that hold a character."""
+        return [(a, b) for a, b in self.spans if b > a]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         found = {name: getattr(self, name) for name in ("feature", "block", "value", "count")}
@@ -85,17 +90,26 @@ class Explanation:
     score: float
     probability: float
     bias: float
-    parts: DocumentParts | ListedParts
+    parts: DocumentParts | None  # None: they were looked at, and the explanation was stored
     unknown: int
     exact: bool = True
     against_probability: float | None = None
 
-    @property
+    @cached_property
     def contributions(self) -> tuple[Contribution, ...]:
         """All contributions, largest first."""
-        if not isinstance(self.parts, ListedParts):
-            self.parts = ListedParts(self.parts.top(None))
-        return self.parts.contributions
+        assert self.parts is not None
+        return self.parts.top(None)
+
+    @cached_property
+    def _shared(self) -> tuple[Floats, float]:
+        """What each character adds, and what the contributions without a place do."""
+        assert self.parts is not None
+        return self.parts.characters(self.text)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {"contributions": self.contributions, "_shared": self._shared}
+        return {**vars(self), **kept, "parts": None}
 
     @property
     def rather(self) -> str:
@@ -111,15 +125,15 @@ class Explanation:
     @property
     def placeless(self) -> float:
         """What parts without a place in the text add: bias, placeless and the characters add up to the score."""
-        return self.parts.characters(self.text)[1]
+        return self._shared[1]
 
     def top(self, n: int = 10) -> tuple[Contribution, ...]:
         """Return the n largest contributions, for or against."""
-        return self.parts.top(n)
+        return self.contributions[:n] if self.parts is None else self.parts.top(n)
 
     def characters(self) -> Floats:
         """Return what each character of the text adds, (len(text),)."""
-        return self.parts.characters(self.text)[0]
+        return self._shared[0]
 
     def spans(self) -> list[Span]:
         """Return the text in pieces, words and what lies between them, each with its place and what it adds."""
@@ -141,7 +155,7 @@ class Explanation:
             word = piece.casefold() if not piece.isspace() else "(blanks)"
             if weight or word != "(blanks)":
                 totals[word] = totals.get(word, 0.0) + weight
-        for c in self.parts.placeless():
+        for c in (c for c in self.contributions if not c.places()):
             totals[c.shown] = totals.get(c.shown, 0.0) + c.value
         return sorted(totals.items(), key=lambda item: (-abs(item[1]), item[0]))
 
@@ -178,47 +192,10 @@ class Explanation:
         return explanation_html(self)
 
     def __eq__(self, other: object) -> bool:
-        return self.__reduce__() == other.__reduce__() if isinstance(other, Explanation) else NotImplemented
+        return isinstance(other, Explanation) and self.to_dict() == other.to_dict() and self.text == other.text
 
     def __hash__(self) -> int:
         return hash((self.text, self.label, self.against, self.score))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Explanation, (
-            self.text, self.label, self.against, self.score, self.probability, self.bias, ListedParts(self.contributions),
-            self.unknown, self.exact, self.against_probability,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class ListedParts:
-    """Parts that are there already, those of a stored explanation."""
-
-    contributions: tuple[Contribution, ...]
-
-    def top(self, n: int | None) -> tuple[Contribution, ...]:
-        """Return the first n."""
-        return self.contributions[:n]
-
-    def characters(self, text: str) -> tuple[Floats, float]:
-        """Share each contribution between its places and their characters."""
-        out, left = np.zeros(len(text)), 0.0
-        for c in self.contributions:
-            left += add(out, text, c.value, c.spans)
-        return out, left
-
-    def placeless(self) -> tuple[Contribution, ...]:
-        """Return those without a place that has characters."""
-        return tuple(c for c in self.contributions if not any(b > a for a, b in c.spans))
-
-
-def add(out: Floats, text: str, value: float, spans: tuple[tuple[int, int], ...]) -> float:
-    """Share a value between spans, and each share between its characters but blanks; return it where there are none."""
-    real = [(a, b) for a, b in spans if b > a]
-    for a, b in real:
-        here = [k for k in range(a, b) if not text[k].isspace()] or list(range(a, b))
-        out[here] += value / (len(real) * len(here))
-    return 0.0 if real else value
 
 
 # ---- An explanation as text: words in colour, and tables that add up to the score.

@@ -30,10 +30,7 @@ class Generative:
     def of(cls, model: Model, estimator: Any) -> Generative:
         """Estimate the probabilities; models that count nothing are refused."""
         if model.learned is None or not len(model.slots):
-            raise LinnetError(
-                "only naive Bayes has probabilities of words (nb, bernoulli), of one label a row and without hash_bits; "
-                f"this model is {model.card.get('settings', {}).get('model', 'another')}"
-            )
+            raise LinnetError("probabilities are those of nb and bernoulli, of one label a row and without hash_bits")
         estimator.learn(Statistics(model.learned.rows, model.learned.features), np.dtype(np.float64))
         return cls(model, estimator)
 
@@ -48,9 +45,7 @@ class Generative:
         if slot >= 0:
             return self._named(self.estimator.feature_log_prob_[:, np.searchsorted(table.used, slot)])
         if not hasattr(self.estimator, "oov_log_prob_"):
-            raise DataError(
-                f"the model does not know {name!r}; with params={{'oov': True}} multinomial naive Bayes keeps a probability for such words"
-            )
+            raise DataError(f"the model does not know {name!r}; params={{'oov': True}} gives such words a probability")
         return self._named(self.estimator.oov_log_prob_)
 
     def joint(self, texts: Any, threads: int | None = None) -> Floats:
@@ -58,7 +53,8 @@ class Generative:
         form = self.estimator.form_
         scores = self._sums(form.W, form.b, texts, threads)
         if hasattr(self.estimator, "oov_log_prob_"):  # what every unknown word adds
-            scores += self.model.unknown(texts, threads)[:, None] * self.estimator.oov_log_prob_
+            known, every = self.model.known_features(texts, threads, counting=self.model.tf != "presence")
+            scores += (every - known)[:, None] * self.estimator.oov_log_prob_
         if form.barred is not None:
             V, v = form.barred
             scores[self._sums(V, v, texts, threads) > 0.5] = -np.inf

@@ -20,7 +20,7 @@ from linnet.explain.parts import runs, walk
 from linnet.features.blocks import compute
 from linnet.features.buffers import TextBuffer
 from linnet.model.model import Model
-from linnet.values import to_plain
+from linnet.values import plain_list, to_plain
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,10 @@ def _examples(model: Model, examples: Any) -> tuple[list[TextBuffer], list[Any] 
         return model.pieces(examples), None if examples.label is None else examples.label.to_pylist()
     if not (isinstance(examples, tuple) and len(examples) == 2 and not isinstance(examples[0], str)):
         return model.pieces(examples), None
-    pieces, labels = model.pieces(examples[0]), list(examples[1])
+    pieces, labels = model.pieces(examples[0]), plain_list(examples[1])
     if sum(map(len, pieces)) != len(labels):
         raise DataError(f"there are {sum(map(len, pieces)):,} examples but {len(labels):,} labels")
-    return pieces, [v.item() if isinstance(v, np.generic) else v for v in labels]
+    return pieces, labels
 
 
 def _sizes(model: Model) -> Floats:

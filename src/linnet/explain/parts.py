@@ -13,18 +13,15 @@ import numpy as np
 from linnet._kernels import text as kernels
 from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Ints, Ints32
 from linnet.errors import LinnetError
-from linnet.explain.explanation import Contribution, Explanation, add
+from linnet.explain.explanation import Contribution, Explanation
 from linnet.explain.weights import class_number
 from linnet.features.blocks import Blocks, compute
 from linnet.features.buffers import TextBuffer
-from linnet.features.counting import Seen, bounded, names_of, shown
-from linnet.features.derived import by_source, place
+from linnet.features.counting import LENGTH, Names, Seen, bounded, shown
+from linnet.features.derived import by_source, character_places, place
 from linnet.model.model import Model
 
 # ---- Texts to the features that a model finds in them, with factors and places: the arrays behind every explanation.
-
-
-LENGTH = (1 << 29) - 1  # the bits above hold the flags of a block
 
 
 @dataclass(frozen=True)
@@ -64,9 +61,7 @@ class Walked:
         out = np.empty(len(features), object)
         for text in {id(t): t for t in self.texts}.values():
             mine = np.flatnonzero(np.array([t is text for t in self.texts])[block])
-            data, offsets = names_of([text], self.blocks, seen.take(mine), self.fps[at[mine]])
-            raw = data.tobytes()
-            out[mine] = [raw[a:z].decode("utf-8", "replace") for a, z in pairwise(offsets.tolist())]
+            out[mine] = list(Names.seen([text], self.blocks, seen.take(mine), self.fps[at[mine]]))
         return list(out.tolist())
 
 
@@ -78,18 +73,16 @@ def walk(model: Model, piece: TextBuffer) -> Walked:
     groups = by_source(model.blocks)
     texts = [piece] * len(model.blocks)
     for source, numbers in groups:
-        mine, at = (piece, None) if source is None else place(source, piece)
+        mine, at = (piece, character_places(piece)) if source is None else place(source, piece)
         for k in numbers:
             texts[k] = mine
         part = model if len(groups) == 1 else replace(model, blocks=tuple(model.blocks[k] for k in numbers))
         found.append((_walk(part, mine, at), np.asarray(numbers, np.uint8)))
-    if len(found) == 1:
-        return replace(found[0][0], texts=tuple(texts))
     return _merged(found, model.blocks, tuple(texts))
 
 
-def _walk(model: Model, piece: TextBuffer, at: Ints | None) -> Walked:
-    """Walk the texts that some blocks read; at maps their bytes to characters (None: they are the original)."""
+def _walk(model: Model, piece: TextBuffer, at: Ints) -> Walked:
+    """Walk the texts that some blocks read; at maps their bytes to characters."""
     n, n_blocks = len(piece), len(model.blocks)
     spread = sum((b.high - b.low + 1) * b.density for b in model.blocks)
     size = int(piece.offsets[-1] - piece.offsets[0])
@@ -109,26 +102,12 @@ def _walk(model: Model, piece: TextBuffer, at: Ints | None) -> Walked:
     return replace(walked, begin=begin, end=end)
 
 
-def _characters(w: Walked, piece: TextBuffer, at: Ints | None) -> tuple[Ints32, Ints32]:
+def _characters(w: Walked, piece: TextBuffer, at: Ints) -> tuple[Ints32, Ints32]:
     """Turn bytes into characters of the original text."""
-    stop = w.start + (w.length & LENGTH)
-    base, top = int(piece.offsets[0]), int(piece.offsets[-1])
-    if at is None and (top == base or int(piece.data[base:top].max()) < 0x80):
-        return w.start, stop
-    places = _places(w)
-    if at is not None:
-        origin = np.repeat(piece.offsets[:-1] + np.arange(len(piece)), places)
-        return at[origin + w.start].astype(np.int32), at[origin + stop].astype(np.int32)
-    begun = np.concatenate([np.zeros(1, np.int64), np.cumsum((piece.data[base:top] & 0xC0) != 0x80)])
-    origin = np.repeat(piece.offsets[:-1] - base, places)
-    zero = begun[origin]
-    return (begun[origin + w.start] - zero).astype(np.int32), (begun[origin + stop] - zero).astype(np.int32)
-
-
-def _places(w: Walked) -> Ints:
-    """Return how many places the features of each document have."""
+    first = piece.offsets[:-1] - piece.offsets[0] + np.arange(len(piece))
     total = np.concatenate([np.zeros(1, np.int64), np.cumsum(w.count)])
-    return np.asarray(total[w.ptr[1:]] - total[w.ptr[:-1]])
+    begin = np.repeat(first, np.diff(total[w.ptr])) + w.start
+    return at[begin].astype(np.int32), at[begin + (w.length & LENGTH)].astype(np.int32)
 
 
 def _merged(found: list[tuple[Walked, Bytes]], blocks: Blocks, texts: tuple[TextBuffer, ...]) -> Walked:
@@ -163,12 +142,6 @@ def _nothing(n: int) -> Walked:
 
 class DocumentChunk:
     """Documents, the class that is explained of each, and what every feature adds to its score."""
-
-    walked: Walked
-    values: Floats  # (n_features,)
-    bias: Floats  # (n_documents,)
-    amounts: Floats  # (n_documents, n_computed): what the computed columns came to
-    added: Floats  # and what they add
 
     def __init__(
         self, model: Model, piece: TextBuffer, label: int | None, against: int | None, texts: Sequence[str] | None = None
@@ -309,57 +282,44 @@ class DocumentParts:
 
     def __init__(self, chunk: DocumentChunk, d: int) -> None:
         self.chunk, self.d = chunk, d
-
-    @property
-    def range(self) -> tuple[int, int]:
-        """The first feature of the document, and the one behind its last."""
-        return int(self.chunk.walked.ptr[self.d]), int(self.chunk.walked.ptr[self.d + 1])
+        self.first, self.last = chunk.walked.ptr[d : d + 2].tolist()
 
     def top(self, n: int | None) -> tuple[Contribution, ...]:
         """Return the n largest contributions."""
         chunk = self.chunk
         if n is not None and n > 0 and not chunk.added.shape[1]:
             return tuple(chunk.ranked(n)[self.d])
-        every = self._computed() + chunk.contributions(np.arange(*self.range))
+        every = self._computed() + chunk.contributions(np.arange(self.first, self.last))
         every.sort(key=lambda c: -abs(c.value))  # stable: ties stay in the order of the text
         return tuple(every[:n])
 
     def _computed(self) -> list[Contribution]:
-        chunk, model = self.chunk, self.chunk.model
-        if not model.computed:
-            return []
-        owners = [block for block in model.computed for _ in block.columns]
+        """Return what the computed columns add."""
+        chunk, out = self.chunk, []
         text, one = chunk.piece.text(self.d), chunk.piece.slice(self.d, self.d + 1)
-        places = [spans for block in model.computed for spans in block.places(text)]
-        said = [words for block in model.computed for words in block.said(one)]
-        added, amounts = chunk.added[self.d].tolist(), chunk.amounts[self.d].tolist()
-        rows = zip(model.computed_names, owners, added, places, amounts, said, strict=True)
-        return [
-            Contribution(name, block.name, value, 1, spans, amount, (), words)
-            for name, block, value, spans, amount, words in rows
-            if amount != 0 or not block.indicators
-        ]
+        numbers = zip(chunk.added[self.d].tolist(), chunk.amounts[self.d].tolist(), strict=True)
+        for block in chunk.model.computed:
+            for name, spans, said in zip(block.columns, block.places(text), block.said(one), strict=True):
+                value, amount = next(numbers)
+                if amount != 0 or not block.indicators:
+                    out.append(Contribution(name, block.name, value, 1, spans, amount, (), said))
+        return out
 
     def characters(self, text: str) -> tuple[Floats, float]:
-        """Share every contribution between its places and their characters."""
-        w, (a, b) = self.chunk.walked, self.range
+        """Share every contribution between its places and their characters; returns what had no place, too."""
+        w, mine = self.chunk.walked, slice(self.first, self.last)
         out = np.zeros(len(text))
         blank = np.frombuffer(bytes(map(str.isspace, text)), np.uint8)
         left = kernels.spread_over_characters(
-            self.chunk.values[a:b], w.first[a:b], w.count[a:b], w.begin, w.end, blank, out
+            self.chunk.values[mine], w.first[mine], w.count[mine], w.begin, w.end, blank, out
         )
         for c in self._computed():
-            left += add(out, text, c.value, c.spans)
+            places = c.places()
+            for a, b in places:
+                here = [k for k in range(a, b) if not text[k].isspace()] or list(range(a, b))
+                out[here] += c.value / (len(places) * len(here))
+            left += 0.0 if places else c.value
         return out, left
-
-    def placeless(self) -> tuple[Contribution, ...]:
-        """Return what has no place in the text."""
-        found = [c for c in self._computed() if not any(b > a for a, b in c.spans)]
-        w, (a, b) = self.chunk.walked, self.range
-        empty = w.end <= w.begin  # few or none: pieces that stand for no character
-        some = (np.flatnonzero(empty[w.first[a:b]]) + a).tolist()
-        odd = [f for f in some if np.all(empty[w.first[f] : w.first[f] + w.count[f]])]
-        return tuple(found + self.chunk.contributions(np.array(odd, np.int64)))
 
 
 CHUNK = 1 << 15  # bytes of text that are explained together
@@ -412,12 +372,6 @@ class Explanations(Sequence[Explanation]):
         k %= len(self)
         run = int(np.searchsorted(self._ends, k, side="right"))
         return self._chunk(run).explanation(k - int(self._ends[run]) + len(self._runs[run]))
-
-    def __iter__(self) -> Iterator[Explanation]:
-        for k, run in enumerate(self._runs):
-            chunk = self._chunk(k)
-            for d in range(len(run)):
-                yield chunk.explanation(d)
 
     def __repr__(self) -> str:
         return f"<{len(self):,} explanations>"

@@ -5,7 +5,6 @@ How a line divides labelled rows: whether it separates them, how wide its margin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet import arithmetic
-from linnet._kernels.text import NameTable, Scratch, emit_chunk
+from linnet._kernels.text import NameTable, Scratch
 from linnet.array_types import Floats, Ints, Ints32
 from linnet.draw.terminal import count
-from linnet.errors import LinnetError, nearest
+from linnet.errors import LinnetError
 from linnet.features.buffers import TextBuffer
-from linnet.features.counting import CHUNK_DOCUMENTS, Seen, bounded, names_of, shown
+from linnet.features.counting import Names, Seen, bounded, emitted_chunks, joined, shown
 from linnet.features.derived import by_source, derive
 from linnet.model.model import Model
+from linnet.values import label_number
 
 
 def top_features(model: Model, label: Any = None, n: int = 20) -> list[tuple[str, float]]:
@@ -33,9 +33,7 @@ def top_features(model: Model, label: Any = None, n: int = 20) -> list[tuple[str
 
 def class_number(model: Model, label: Any) -> int | None:
     """Return the number of a label; None where none is given."""
-    if label is not None and label not in model.classes:
-        raise LinnetError(nearest("label", str(label), map(str, model.classes)))
-    return None if label is None else model.classes.index(label)
+    return None if label is None else label_number(model.classes, label)
 
 
 def named_weights(model: Model) -> dict[Any, dict[str, float]]:
@@ -87,10 +85,13 @@ def name_columns(model: Model, pieces: list[TextBuffer], seen: Ints, named: int)
     for source, numbers in by_source(model.blocks):
         part = replace(model, blocks=tuple(model.blocks[k] for k in numbers))
         texts = pieces if source is None else derive(source, pieces)
-        gathered = _Gathered(part, texts, rank, len(columns))
-        for row, times, name in gathered.names(texts):
-            found[row].append((-times, name))
-        more |= gathered.table.dropped != 0
+        table = _commonest(part, texts, rank, len(columns))
+        at = np.nonzero(table.tally)
+        seen_at = Seen(table.document[at].astype(np.int32), table.start[at], table.length[at], table.block[at])
+        kept = Names.seen(texts, part.blocks, seen_at, table.fps[at])
+        for row, times, name in zip(at[0].tolist(), table.tally[at].tolist(), kept, strict=True):
+            found[row].append((-times, bounded(name)))
+        more |= table.dropped != 0
     names: list[bytes] = []
     slots: list[int] = []
     for column, some, dropped in zip(columns.tolist(), found, more.tolist(), strict=True):
@@ -98,8 +99,7 @@ def name_columns(model: Model, pieces: list[TextBuffer], seen: Ints, named: int)
         written = [name.encode() for name in different[:KEPT]] + [b""] * (dropped or len(different) > KEPT)
         names += written
         slots += [column] * len(written)
-    offsets = np.concatenate([[0], np.cumsum([len(name) for name in names])]).astype(np.int64)
-    data = np.frombuffer(b"".join(names), np.uint8)
+    data, offsets = joined(names)
     return replace(model, name_bytes=data, name_offsets=offsets, name_slots=np.array(slots, np.int64))
 
 
@@ -113,31 +113,14 @@ def _weightiest(model: Model, seen: Ints, named: int) -> Ints:
     return np.asarray(seen[order[strength[order] > 0]])
 
 
-class _Gathered:
-    """The commonest features of wanted columns, and where each was met."""
-
-    def __init__(self, model: Model, pieces: list[TextBuffer], rank: Ints32, n: int) -> None:
-        self.blocks, self.table = model.blocks, NameTable(rank, model.shift, n, TRACKED)
-        n_blocks, scratch = len(model.blocks), Scratch(max((p.longest() for p in pieces), default=0))
-        ends = np.empty(CHUNK_DOCUMENTS * n_blocks, np.int64)
-        before = 0
-        for piece in pieces:
-            d = 0
-            while d < len(piece):
-                done = emit_chunk(piece.data, piece.offsets, d, len(piece), model.compiled, scratch, ends)
-                self.table.add(scratch, ends, done, n_blocks, before + d)
-                d += done
-            before += len(piece)
-
-    def names(self, pieces: list[TextBuffer]) -> Iterator[tuple[int, int, str]]:
-        """Yield the row, the count and the name of each feature that was kept."""
-        found = self.table
-        at = np.nonzero(found.tally)
-        seen = Seen(found.document[at].astype(np.int32), found.start[at], found.length[at], found.block[at])
-        data, offsets = names_of(pieces, self.blocks, seen, found.fps[at])
-        text, ends = data.tobytes(), offsets.tolist()
-        for k, (row, times) in enumerate(zip(at[0].tolist(), found.tally[at].tolist(), strict=True)):
-            yield row, times, bounded(text[ends[k] : ends[k + 1]].decode("utf-8", "replace"))
+def _commonest(model: Model, pieces: list[TextBuffer], rank: Ints32, n: int) -> NameTable:
+    """Return the commonest features of wanted columns, and where each was met."""
+    scratch, table = Scratch(max((p.longest() for p in pieces), default=0)), NameTable(rank, model.shift, n, TRACKED)
+    starts = np.cumsum([0, *map(len, pieces)]).tolist()
+    every = [(k, 0, len(piece)) for k, piece in enumerate(pieces)]
+    for k, d, done, ends in emitted_chunks(pieces, every, model.blocks, scratch):
+        table.add(scratch, ends, done, len(model.blocks), starts[k] + d)
+    return table
 
 
 ROUNDED = 0.01  # weights of a saved model are rounded, and solvers stop near the optimum

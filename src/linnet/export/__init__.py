@@ -1,4 +1,4 @@
-"""A model as a program or a page of its own: C, JavaScript, HTML, ONNX, JSON. A new format is one file and one row of ``FORMATS``.
+"""A model as a program or a page of its own: C, JavaScript, HTML, ONNX, JSON. A new format is one function and one row of ``FORMATS``.
 
 Every format is made of one common form (``portable``), so each classifies raw text as linnet does: the same Unicode tables, tokens,
 fingerprints, weights, norms, calibration and thresholds.
@@ -23,7 +23,7 @@ Writer = Callable[[PortableModel, Path, str], dict[Path, Iterable[str] | bytes]]
 FORMATS = {  # name, which is the ending of its files too: (module:function, what it is)
     "c": ("linnet.export.c:write_c", "a C99 file and its header"),
     "js": ("linnet.export.javascript:write_js", "an ES module"),
-    "html": ("linnet.export.html:write_html", "a page that classifies as you type"),
+    "html": ("linnet.export.javascript:write_html", "a page that classifies as you type"),
     "onnx": ("linnet.export.onnx:write_onnx", "an ONNX model, for words between blanks"),
     "tsv": ("linnet.export.json:write_tsv", "a table of weights to read, the largest first"),
     "json": ("linnet.export.json:write_json", "the weights and settings, written out"),

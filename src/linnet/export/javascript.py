@@ -1,4 +1,7 @@
-"""Export to JavaScript: one ES module with no dependency, for browsers, Node, Deno and workers."""
+"""Export to JavaScript: one ES module with no dependency, for browsers, Node, Deno and workers.
+
+Or to HTML: one page around it that classifies and marks a text as it is typed; it needs no network and sends nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.draw.markup import resource
+from linnet.draw.markup import page, resource, safe
 from linnet.export.portable import PortableModel, unicode_table
 
 
@@ -24,10 +26,20 @@ def write_js(model: PortableModel, path: Path, title: str) -> dict[Path, Iterabl
     return {path: [top, constants(model), resource("linnet.export", "runtime.js")]}
 
 
+def write_html(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable[str]]:
+    """Return the page."""
+    about = (
+        f"A linear model with {len(model.keys):,} features and {len(model.labels):,} labels, written by linnet export."
+    )
+    runtime = re.sub(r"(?m)^export ", "", resource("linnet.export", "runtime.js"))
+    script = f'"use strict";\n{constants(model)}{runtime}{resource("linnet.export", "page.js")}'
+    body = resource("linnet.export", "page.html").format(title=safe(title), about=about)
+    return {path: [page(title, body, more_style=resource("linnet.export", "page.css"), script=script)]}
+
+
 def constants(model: PortableModel) -> str:
     """Return the model and the tables of Unicode characters as constants, safe inside HTML."""
-    about = asdict(model)
-    del about["keys"], about["rows"], about["names"]
+    about = model.settings()
     about["blocks"] = [{**block, "seed": str(block["seed"])} for block in model.blocks]
     about["features"] = len(model.keys)
     weights = model.keys.astype("<u8").tobytes() + model.rows.astype("<f4").tobytes()

@@ -47,6 +47,10 @@ class PortableModel:
     """The probability below which there is no answer."""
     names: dict[int, str]  # of some rows
 
+    def settings(self) -> dict[str, Any]:
+        """Return everything but the features, as plain values."""
+        return {name: value for name, value in vars(self).items() if name not in ("keys", "rows", "names")}
+
     def table(self) -> npt.NDArray[np.uint32]:
         """Return keys and rows as one table: a key stands at its top bits or behind, in order; the last place is empty."""
         home = (self.keys >> np.uint64(self.shift)).astype(np.int64)

@@ -74,7 +74,7 @@ class Figure:
         write_atomic(path, self.svg())
 
 
-# ---- Where a function of two numbers, known on a grid, has a level: as short lines, or as the area above it.
+# ---- Where a function of two numbers, known on a grid, has a level, as short lines.
 
 
 def contour(F: Floats, x: Floats, y: Floats, level: float = 0.0) -> list[Segment]:
@@ -97,22 +97,4 @@ def contour(F: Floats, x: Floats, y: Floats, level: float = 0.0) -> list[Segment
                 t = p / (p - q)
                 cuts.append((across[b] + t * (across[d] - across[b]), up[a] + t * (up[c] - up[a])))
         out += [cuts[k] + cuts[k + 1] for k in range(0, len(cuts), 2)]
-    return out
-
-
-def area(F: Floats, x: Floats, y: Floats) -> list[Segment]:
-    """Return rectangles (left, bottom, right, top) that cover where values on a grid are above 0.
-
-    >>> area(np.array([[-1.0, 1.0], [-1.0, 1.0]]), np.array([0.0, 1.0]), np.array([0.0, 1.0]))
-    [(0.5, 0.0, 1.0, 0.5), (0.5, 0.5, 1.0, 1.0)]
-    """
-    half = float(y[1] - y[0]) / 2
-    out: list[Segment] = []
-    for values, at in zip(F, y.tolist(), strict=True):
-        change = np.flatnonzero((values[:-1] > 0) != (values[1:] > 0))
-        t = values[change] / (values[change] - values[change + 1])
-        cuts = [float(x[0]), *(x[change] + t * (x[change + 1] - x[change])).tolist(), float(x[-1])]
-        first = 0 if values[0] > 0 else 1
-        low, high = max(at - half, float(y[0])), min(at + half, float(y[-1]))
-        out += [(a, low, b, high) for a, b in zip(cuts[first::2], cuts[first + 1 :: 2], strict=False)]
     return out

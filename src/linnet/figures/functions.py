@@ -11,7 +11,7 @@ import numpy as np
 
 from linnet.array_types import Array, Floats
 from linnet.classifier import TextClassifier
-from linnet.draw.charts import Axis, Layer, Line, Points, Segments, Vertical
+from linnet.draw.charts import Axis, Layer, Line, Points, Segments, vertical
 from linnet.draw.terminal import count
 from linnet.figures.figure import Figure, Panel, contour
 from linnet.figures.planes import GRID, X_AXIS, Y_AXIS, on_grid
@@ -36,7 +36,7 @@ def losses(z: float) -> Figure:
         (value,), (slope,) = margin_loss(name, z)
         values.append([shown, f"{value:.3f}", f"{slope:+.3f}"])
     x, y = Axis("margin: score of the right class, less the other"), Axis("loss", 0.0, 4.0)
-    panel = Panel("Loss by margin", [*drawn, Vertical([z], "grey")], x, y, height=320)
+    panel = Panel("Loss by margin", [*drawn, vertical(z, "grey")], x, y, height=320)
     return Figure([panel], [(f"At a margin of {z:g}", [["loss", "value", "slope"], *values])])
 
 
@@ -53,13 +53,13 @@ def probabilities(z: float, heads: int, tails: int) -> Figure:
     names = {"score z": "blue", "score 1": "orange", "score 0": "green"}
     curves = [_curve(at, P[:, k], colour, name) for k, (name, colour) in enumerate(names.items())]
     note = f"softmax({z:g}, 1, 0) = {', '.join(f'{value:.3f}' for value in now)}"
-    three = Panel("Softmax", [*curves, Vertical([z], "grey")], x, y, note)
+    three = Panel("Softmax", [*curves, vertical(z, "grey")], x, y, note)
     logit = np.linspace(-4.5, 4.5, 181)
     likelihood = _curve(sigmoid(logit), heads * log_sigmoid(logit) + tails * log_sigmoid(-logit))
     best = heads / max(1, heads + tails)
     said = f"{count(heads, 'head')}, {count(tails, 'tail')}: highest at {best:.3g}"
     coin = Panel(
-        "Log-likelihood of a coin", [likelihood, Vertical([best], "orange")], Axis("probability of heads", 0.0, 1.0),
+        "Log-likelihood of a coin", [likelihood, vertical(best, "orange")], Axis("probability of heads", 0.0, 1.0),
         Axis("log-likelihood"), said,
     )  # fmt: skip
     return Figure([one, three, coin])

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from linnet.array_types import Floats, Ints
-from linnet.draw.charts import Axis, Layer, Points, Region, Segments
+from linnet.draw.charts import Axis, Layer, Points, Segments
 from linnet.draw.terminal import count
 from linnet.features.vectorizer import Quadratic
-from linnet.figures.figure import Figure, Panel, area, contour
+from linnet.figures.figure import Figure, Panel, contour
 from linnet.models import RBF, FeedForward, KernelPerceptron, LeastSquares, LinearSVM, LogisticRegression, Perceptron
 
 Dots = Sequence[tuple[float, float, int]]
@@ -77,8 +77,7 @@ def separated(title: str, raised: Raised, points: Dots, *, keys: bool = False, n
     """Fit a model to points and draw its line, its margin and the points that hold it; new points are only counted."""
     score, model = raised.fit(points), raised.model
     F, at = on_grid(score), right_by(score, points)
-    layers: list[Layer] = [Region(area(F, *GRID), "blue"), Region(area(-F, *GRID), "orange")]
-    layers.append(Segments(contour(F, *GRID), "grey", width=2.5))
+    layers: list[Layer] = [Segments(contour(F, *GRID), "grey", width=2.5)]
     note = f"{int((at <= 0).sum())} of {len(points)} wrong"
     if new:
         unseen = int((right_by(score, new) <= 0).sum())

@@ -22,10 +22,12 @@ from linnet._kernels.text import phrase_hash
 from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Ints
 from linnet.errors import LinnetError, ModelFileError, shown
 from linnet.features.blocks import LONGEST, FastText
+from linnet.features.counting import joined
 from linnet.model.calibration import CalibrationCurve
 from linnet.model.model import Model
 from linnet.model.table import Table
 from linnet.solvers.network import DenseLayers, TreeLayers
+from linnet.text.duplicates import mixed
 
 ROWS = 1 << 13  # rows of the input matrix that are read together
 NAMED = 20_000
@@ -206,10 +208,7 @@ def _features(file: Reader, words: list[bytes], n_rows: int, block: FastText, ke
 
 def _bucket_keys(numbers: Ints) -> Hashes:
     """Return bucket_fingerprint of the kernels."""
-    h = numbers.astype(np.uint64) ^ np.uint64(0x66617374 << 32)
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    h ^= h >> np.uint64(31)
+    h = mixed(numbers.astype(np.uint64) ^ np.uint64(0x66617374 << 32))
     return np.where(h == 0, np.uint64(1), h)
 
 
@@ -244,11 +243,9 @@ def _model(
     names = words[:NAMED]
     slots_of_names = table.find(np.array([phrase_hash([w.decode("utf-8", "replace")]) for w in names], np.uint64))
     listed = [(name, slot) for name, slot in zip(names, slots_of_names.tolist(), strict=True) if slot >= 0]
-    offsets = np.concatenate([[0], np.cumsum([len(name) for name, _ in listed])]).astype(np.int64)
     return Model(
         labels, (block,), "count", "mean", table, np.zeros(W.shape[1]),
-        np.frombuffer(b"".join(name for name, _ in listed), np.uint8), offsets,
-        np.array([slot for _, slot in listed], np.int64), False, about, head=head, multilabel=each,
+        *joined([name for name, _ in listed]), np.array([slot for _, slot in listed], np.int64), False, about, head=head, multilabel=each,
         curve=_steps() if each else None,
     )  # fmt: skip
 

@@ -11,24 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from linnet.array_types import Floats32, Hashes
+from linnet.array_types import Floats32
 from linnet.errors import ModelFileError, require, shown
-from linnet.features.blocks import Block, Chars, Hashing, Words, compile_blocks
-from linnet.features.buffers import text_buffers
-from linnet.features.counting import Norm, count
+from linnet.features.blocks import Block, Chars, Hashing, Words
+from linnet.features.counting import Norm, joined
+from linnet.features.vectorizer import features_named
 from linnet.model.model import Model
 from linnet.model.table import Table
 
 PATTERN = r"(?u)\b\w\w+\b"
 VECTORISERS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
-SOFTMAX = (
-    "LogisticRegression",
-    "MultinomialNB",
-)  # their scores give probabilities by softmax, or of two classes by the sigmoid
+SOFTMAX = ("LogisticRegression", "MultinomialNB")  # probabilities by softmax, or of two classes by the sigmoid
 MARGINS = ("LinearSVC", "SGDClassifier", "RidgeClassifier", "Perceptron", "PassiveAggressiveClassifier")
 
 
@@ -39,7 +36,7 @@ def read_skops(path: Path) -> Model:
     def load(path: Path) -> Any:
         odd = io.get_untrusted_types(file=path)
         if odd:
-            _failure(path)(f"it names code outside scikit-learn: {', '.join(map(shown, odd[:5]))}")
+            raise ModelFileError(f"it names code outside scikit-learn: {', '.join(map(shown, odd[:5]))}")
         return io.load(path)
 
     return _read(path, load)
@@ -50,62 +47,45 @@ def read_pickle(path: Path) -> Model:
     return _read(path, require("joblib", "a .joblib file", "sklearn").load)
 
 
-def _failure(path: Path) -> Callable[[str], NoReturn]:
-    """Return what refuses the file."""
-
-    def fail(problem: str) -> NoReturn:
-        raise ModelFileError(f"cannot import {shown(path, 300)}: {problem}")
-
-    return fail
-
-
 def _read(path: Path, load: Callable[[Path], Any]) -> Model:
-    fail = _failure(path)
+    problem = "truncated or altered"
     try:
         found = load(path)
-    except ModelFileError:
-        raise
-    except Exception as error:  # whatever a damaged archive or a pickle raises
-        fail(f"truncated or altered ({shown(error, 200)})")
-    return _of_pipeline(found, fail)
+        problem = "not fitted, or altered"
+        return _of_pipeline(found)
+    except ModelFileError as error:
+        raise ModelFileError(f"cannot import {shown(path, 300)}: {error}") from error
+    except Exception as error:  # whatever a damaged archive, a pickle or altered arrays raise
+        raise ModelFileError(f"cannot import {shown(path, 300)}: {problem} ({shown(error, 200)})") from error
 
 
-def _of_pipeline(found: Any, fail: Callable[[str], NoReturn]) -> Model:
-    try:
-        steps = [step for _, step in getattr(found, "steps", ())]
-    except (TypeError, ValueError):
-        fail("altered: its steps are no pairs of a name and a step")
+def _of_pipeline(found: Any) -> Model:
+    steps = [step for _, step in getattr(found, "steps", ())]
     names = [type(step).__name__ for step in steps]
     middle = names[1:-1]
     if len(steps) < 2 or names[0] not in VECTORISERS or middle not in ([], ["TfidfTransformer"]):
         given = " + ".join(names) or type(found).__name__
-        fail(f"{given}; a pipeline of {' or '.join(VECTORISERS)} and a linear model can be read")
+        raise ModelFileError(f"{given}; a pipeline of {' or '.join(VECTORISERS)} and a linear model can be read")
     if names[-1] not in (*SOFTMAX, *MARGINS):
-        fail(f"the model {names[-1]}; these can be read: {', '.join((*SOFTMAX, *MARGINS))}")
-    try:
-        return _model(
-            steps[0], steps[-2] if middle or names[0] == "TfidfVectorizer" else None, steps[-1], names[-1], fail
-        )
-    except ModelFileError:
-        raise
-    except Exception as error:  # whatever altered arrays make NumPy raise
-        fail(f"not fitted, or altered ({shown(error, 200)})")
+        raise ModelFileError(f"the model {names[-1]}; these can be read: {', '.join((*SOFTMAX, *MARGINS))}")
+    tfidf = steps[-2] if middle or names[0] == "TfidfVectorizer" else None
+    return _model(steps[0], tfidf, steps[-1], names[-1])
 
 
-def _model(vectoriser: Any, tfidf: Any, model: Any, name: str, fail: Any) -> Model:
-    block, terms = _block(vectoriser, fail)
+def _model(vectoriser: Any, tfidf: Any, model: Any, name: str) -> Model:
+    block, terms = _block(vectoriser)
     n_terms = block.n_features if isinstance(block, Hashing) else len(terms)
     idf = in_norm = np.ones(n_terms)
     tf, norm = "presence" if vectoriser.binary else "count", getattr(vectoriser, "norm", None)
     if tfidf is not None:
         if tfidf.sublinear_tf and isinstance(block, Hashing):
-            fail("sublinear_tf of hashed columns, whose counts have signs or are divided by their norm")
+            raise ModelFileError("sublinear_tf of hashed columns, whose counts have signs or are divided by their norm")
         tf = "sublinear" if tfidf.sublinear_tf and not vectoriser.binary else tf
         idf = np.asarray(tfidf.idf_, np.float64) if tfidf.use_idf else idf
         if tfidf.norm is not None:
             norm, in_norm = tfidf.norm, idf
     if norm not in (None, "l1", "l2"):
-        fail(f"norm={norm!r}")
+        raise ModelFileError(f"norm={norm!r}")
     if name == "MultinomialNB":
         W, b = np.asarray(model.feature_log_prob_), np.asarray(model.class_log_prior_)
         W, b = (W[1:] - W[:1], b[1:] - b[:1]) if len(W) == 2 else (W, b)
@@ -113,39 +93,43 @@ def _model(vectoriser: Any, tfidf: Any, model: Any, name: str, fail: Any) -> Mod
         W, b = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_) + np.zeros(len(np.atleast_2d(model.coef_)))
         rest = getattr(model, "multi_class", "auto") == "ovr" or getattr(model, "solver", "") == "liblinear"
         if name == "LogisticRegression" and len(W) > 1 and rest:
-            fail("one-vs-rest logistic regression of several classes, whose probabilities are no softmax")
+            raise ModelFileError(
+                "one-vs-rest logistic regression of several classes, whose probabilities are no softmax"
+            )
     classes = tuple(c.item() if isinstance(c, np.generic) else c for c in model.classes_)
     if W.shape[1] != n_terms or len(idf) != n_terms or len(W) != (1 if len(classes) == 2 else len(classes)):
-        fail(f"altered: {W.shape[0]} x {W.shape[1]} weights for {len(classes)} classes and {n_terms} terms")
+        raise ModelFileError(
+            f"altered: {W.shape[0]} x {W.shape[1]} weights for {len(classes)} classes and {n_terms} terms"
+        )
     rows = np.concatenate([in_norm[:, None], (W * idf).T], axis=1, dtype=np.float32)
     if isinstance(block, Hashing):
         table, slots = _hashed(block, rows), np.zeros(0, np.int64)
     else:
-        keys = _keys(block, terms, fail)
+        keys = features_named(terms, (block,))[0]
         table = Table.of(keys, np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 1:]))
         named = np.argsort(-np.abs(W).max(axis=0), kind="stable")[:20_000]
         slots, terms = table.find(keys[named]), [terms[k] for k in named.tolist()]
-    raw = [term.encode() for term in terms]
     kinds: dict[str | None, Norm] = {None: None, "l1": "mean", "l2": "l2"}
     made = Model(
         classes, (block,), tf, kinds[norm], table, np.ascontiguousarray(b, np.float64),
-        np.frombuffer(b"".join(raw), np.uint8), np.concatenate([[0], np.cumsum([len(r) for r in raw])]).astype(np.int64),
-        slots, False,
+        *joined([term.encode() for term in terms]), slots, False,
         {"settings": {"model": "sklearn", "features": str(block)}, "imported": {"from": "scikit-learn", "model": name}},
     )  # fmt: skip
     made.check_numbers()
     return made
 
 
-def _block(v: Any, fail: Any) -> tuple[Block, list[str]]:
+def _block(v: Any) -> tuple[Block, list[str]]:
     """Return the block that counts as a vectoriser does, and the terms in the order of their columns; none where it hashes."""
     for name in ("tokenizer", "preprocessor", "strip_accents", "stop_words"):
         if getattr(v, name, None) is not None:
-            fail(f"the vectoriser has {name}, which linnet does not have in the same way")
+            raise ModelFileError(f"the vectoriser has {name}, which linnet does not have in the same way")
     if v.analyzer == "word" and v.token_pattern != PATTERN:
-        fail(f"token_pattern {shown(v.token_pattern)}; only scikit-learn's own, {PATTERN}, is counted alike")
+        raise ModelFileError(
+            f"token_pattern {shown(v.token_pattern)}; only scikit-learn's own, {PATTERN}, is counted alike"
+        )
     if v.analyzer not in ("word", "char_wb"):
-        fail(f"analyzer {shown(v.analyzer)}; word and char_wb are counted alike")
+        raise ModelFileError(f"analyzer {shown(v.analyzer)}; word and char_wb are counted alike")
     case, (low, high) = "lower" if v.lowercase else "keep", v.ngram_range
     chars = v.analyzer == "char_wb"
     tokens = "whitespace" if chars else "pattern"
@@ -158,7 +142,7 @@ def _block(v: Any, fail: Any) -> tuple[Block, list[str]]:
         or sorted(v.vocabulary_.values()) != list(range(len(terms)))
         or not all(isinstance(t, str) for t in terms)
     ):
-        fail("altered: its vocabulary has no order")
+        raise ModelFileError("altered: its vocabulary has no order")
     return (Chars if chars else Words)(low, high, tokens=tokens, case=case), terms
 
 
@@ -170,28 +154,3 @@ def _hashed(block: Hashing, rows: Floats32) -> Table:
     if block.signed:
         out[1 : 2 * len(rows) : 2] = np.where(np.arange(rows.shape[1]) > 0, -rows, rows)
     return Table(np.zeros(0, np.uint64), out, 64 - block.bits)
-
-
-def _keys(block: Block, terms: list[str], fail: Any) -> Hashes:
-    """Return the fingerprint of each term."""
-    keys = np.zeros(len(terms), np.uint64)
-    sizes = np.array([t.count(" ") + 1 if isinstance(block, Words) else len(t) for t in terms])
-    for n in np.unique(sizes).tolist():
-        mine = np.flatnonzero(sizes == n)
-        some = [terms[k] for k in mine.tolist()]
-        if isinstance(block, Words):
-            h = count(text_buffers(some), (Words(n, n, tokens=block.tokens, case=block.case),), threads=1).fingerprints
-            if len(h) != len(some):  # a term is one n-gram of its own words
-                fail(f"altered: terms that are no {n}-grams of its own tokens")
-        else:
-            h = np.full(len(some), compile_blocks((block,)).rows[0][5], np.uint64)
-            for codes in np.array([[ord(c) for c in t] for t in some], np.uint64).T:
-                h = _join(h, codes)
-        keys[mine] = np.where(h == 0, np.uint64(1), h)
-    return keys
-
-
-def _join(h: Hashes, token: Hashes) -> Hashes:
-    """Return join of the kernels."""
-    h = (h ^ token) * np.uint64(0xD6E8FEB86659FD93)
-    return np.asarray(h ^ (h >> np.uint64(32)))

@@ -1,13 +1,17 @@
 """Published tables with our figures beside them: ``linnet reproduce NAME``.
 
-A table is one file with ``rows(options)``, which gives a dict a row when it is known, and ``line(row)``, which writes it; and one row of
-``TABLES``. Data sets come from LINNET_DATA, the cache or the hub, as everywhere (docs/datasets.md).
+A table is one file with ``lines(options)`` and one row of ``TABLES``. It gives pairs of a text to print and the same as a dict: first
+the head of the table and what the figures hold for, then each row when it is known. Data sets come from LINNET_DATA, the cache or the
+hub, as everywhere (docs/datasets.md).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+Lines = Iterator[tuple[str, dict[str, Any]]]
 TABLES = {
     "pang2002": "Pang, Lee, Vaithyanathan 2002: eight feature sets by naive Bayes, maximum entropy and SVM",
     "wang2012": "Wang and Manning 2012: naive Bayes, SVM and NBSVM on four sets",

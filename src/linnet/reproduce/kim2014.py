@@ -6,11 +6,10 @@ vectors that were learned from a hundred billion words. Our models choose their 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from linnet.classifier import TextClassifier
-from linnet.reproduce import TableOptions, wang2012
+from linnet.reproduce import Lines, TableOptions, wang2012
 
 SETS = {"rt_polarity": "MR", "mpqa": "MPQA", "trec": "TREC"}
 OURS: dict[str, dict[str, Any]] = {
@@ -23,17 +22,11 @@ PAPER: dict[str, tuple[float | None, ...]] = {
     **dict.fromkeys(OURS, (None, None, None)), "CNN-rand": (76.1, 83.4, 91.2), "CNN-static": (81.0, 89.6, 92.8),
     "CNN-non-static": (81.5, 89.5, 93.6), "CNN-multichannel": (81.1, 89.4, 92.2),
 }  # fmt: skip
-line = wang2012.line
 
 
-def rows(options: TableOptions) -> Iterator[dict[str, Any]]:
+def lines(options: TableOptions) -> Lines:
     """Give the rows: our accuracies, then those of the paper."""
     return wang2012.compared(options, SETS, PAPER, _accuracy)
-
-
-def head(options: TableOptions) -> str:
-    """Return the line above the rows."""
-    return wang2012.head(options, SETS)
 
 
 def _accuracy(row: str, name: str, runs: wang2012.Runs) -> float | None:

@@ -7,7 +7,6 @@ has an intercept, a penalty (C = 1) and 20 passes. scikit-learn's optimum of tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,19 +14,21 @@ import numpy as np
 from linnet.datasets import mnist
 from linnet.evaluate.intervals import wilson
 from linnet.models import LogisticRegression
-from linnet.reproduce import TableOptions
+from linnet.reproduce import Lines, TableOptions
 from linnet.solvers import Momentum
 
 ROWS = ("the listing's settings", "rate 0.1", "scikit-learn, L-BFGS")
 
 
-def rows(options: TableOptions) -> Iterator[dict[str, Any]]:
+def lines(options: TableOptions) -> Lines:
     """Give the rows: accuracy on the test pictures, with its 95 % interval."""
     (X, y), (Z, t) = mnist()
+    yield "", {}
     for name in options.chosen(ROWS, "rows"):
         right = int(np.sum(_model(name, options.passes).fit(X, y).predict(Z) == t))
-        low, high = wilson(right, len(t))
-        yield {"system": name, "accuracy": right / len(t), "low": low, "high": high}
+        share, (low, high) = right / len(t), wilson(right, len(t))
+        row = {"system": name, "accuracy": share, "low": low, "high": high}
+        yield f"{name:<26} {share:.2%} [{low:.2%}, {high:.2%}]", row
 
 
 def _model(name: str, passes: int | None) -> Any:
@@ -40,8 +41,3 @@ def _model(name: str, passes: int | None) -> Any:
         return LogisticRegression(C=1.0, solver=steps, max_iter=passes or 20)
     steps = Momentum(learning_rate=0.01, beta=0.9, batch_size=100)
     return LogisticRegression(C=1e9, solver=steps, max_iter=passes or 100, fit_intercept=False)
-
-
-def line(row: dict[str, Any]) -> str:
-    """Write a row."""
-    return f"{row['system']:<26} {row['accuracy']:.2%} [{row['low']:.2%}, {row['high']:.2%}]"

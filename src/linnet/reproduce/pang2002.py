@@ -10,7 +10,6 @@ adds 1, rows are 1 long for ME and SVM. Parts of speech are HanTa's, not Oliver 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
@@ -21,7 +20,7 @@ from linnet.datasets.named import part_path, read_named
 from linnet.errors import DataError, MissingExtraError
 from linnet.features import Vectorizer
 from linnet.models import MODELS
-from linnet.reproduce import TableOptions
+from linnet.reproduce import Lines, TableOptions
 from linnet.text.lang import parts_of_speech
 
 MODELS_OF_THE_PAPER = {"NB": "nb", "ME": "logistic", "SVM": "svm"}
@@ -39,7 +38,7 @@ ROWS: dict[str, tuple[str, dict[str, Any], tuple[float | None, float | None, flo
 HEAD = f"{'ours  (paper)':<22}{'NB':>16}{'ME':>16}{'SVM':>16}"
 
 
-def rows(options: TableOptions) -> Iterator[dict[str, Any]]:
+def lines(options: TableOptions) -> Lines:
     """Give the rows: accuracies of ours and of the paper by model."""
     names = options.chosen(tuple(ROWS), "rows")
     data = read_named("hub:movie_reviews", labelled=True)
@@ -50,23 +49,15 @@ def rows(options: TableOptions) -> Iterator[dict[str, Any]]:
     texts = {"text": data.text.to_pylist()}
     if any(ROWS[name][0] != "text" for name in names):
         texts |= _tagged(texts["text"])
+    yield HEAD, {"reviews": 2000, "folds": 10, "learned_from": options.folds}
     for name in names:
         which, settings, paper = ROWS[name]
         if which in texts:
             ours = _accuracy(texts[which], y, folds, options.folds, settings)
             theirs = dict(zip(ours, paper, strict=True))
-            yield {"features": name, "settings": settings, "ours": ours, "paper": theirs}
-
-
-def about(options: TableOptions) -> dict[str, Any]:
-    """Return what the figures hold for."""
-    return {"reviews": 2000, "folds": 10, "learned_from": options.folds}
-
-
-def line(row: dict[str, Any]) -> str:
-    """Write a row."""
-    cells = [f"{p:5.1f}  ({'-' if row['paper'][m] is None else row['paper'][m]:>5})" for m, p in row["ours"].items()]
-    return f"{row['features']:<22}" + "".join(f"{cell:>16}" for cell in cells)
+            cells = [f"{p:5.1f}  ({'-' if theirs[m] is None else theirs[m]:>5})" for m, p in ours.items()]
+            text = f"{name:<22}" + "".join(f"{cell:>16}" for cell in cells)
+            yield text, {"features": name, "settings": settings, "ours": ours, "paper": theirs}
 
 
 def _words_with_tags(text: str) -> str:

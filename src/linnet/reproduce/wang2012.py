@@ -13,7 +13,7 @@ hundred billion words beforehand, stands there to compare.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import pyarrow.csv as pc
 from linnet.classifier import TextClassifier
 from linnet.data.splitting import split_indices
 from linnet.datasets.named import part_path, read_named, resolve
-from linnet.reproduce import TableOptions
+from linnet.reproduce import Lines, TableOptions
 
 SETS = {"rt_polarity": "RT-s", "mpqa": "MPQA", "movie_reviews": "RT-2k", "imdb": "IMDB"}
 PAPER: dict[str, tuple[float | None, ...]] = {
@@ -37,7 +37,7 @@ LONG = ("movie_reviews", "imdb")
 Runs = list[tuple[Any, Any]]
 
 
-def rows(options: TableOptions) -> Iterator[dict[str, Any]]:
+def lines(options: TableOptions) -> Lines:
     """Give the rows: accuracies of ours and of the paper by data set."""
     return compared(options, SETS, PAPER, _accuracy)
 
@@ -45,30 +45,17 @@ def rows(options: TableOptions) -> Iterator[dict[str, Any]]:
 def compared(
     options: TableOptions, titles: dict[str, str], paper: dict[str, tuple[float | None, ...]],
     ours: Callable[[str, str, Runs], float | None],
-) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Give a row for each model: ours(model, set, runs) beside the paper's figure."""
+) -> Lines:  # fmt: skip
+    """Give a row for each model: ours(model, set, runs), and the paper's figure in brackets."""
     names = options.chosen(tuple(paper), "rows")
     runs = {name: folds_of(name) for name in options.chosen(tuple(titles), "sets")}
+    yield f"{'ours (paper)':<20}" + "".join(f"{titles[name]:>16}" for name in runs), {}
     for row in names:
         theirs = dict(zip(titles, paper[row], strict=True))
-        yield {
-            "row": row,
-            "cells": {name: {"ours": ours(row, name, mine), "paper": theirs[name]} for name, mine in runs.items()},
-        }
-
-
-def line(row: dict[str, Any]) -> str:
-    """Write a row: ours, and the paper's in brackets."""
-    cells = []
-    for cell in row["cells"].values():
-        ours, theirs = (None if cell[who] is None else f"{cell[who]:.2f}" for who in ("ours", "paper"))
-        cells.append(" ".join([*([ours] if ours else []), *([f"({theirs})"] if theirs else [])]))
-    return f"{row['row']:<20}" + "".join(f"{cell:>16}" for cell in cells)
-
-
-def head(options: TableOptions, titles: dict[str, str] = SETS) -> str:
-    """Return the line above the rows."""
-    return f"{'ours (paper)':<20}" + "".join(f"{titles[name]:>16}" for name in options.chosen(tuple(titles), "sets"))
+        cells = {name: {"ours": ours(row, name, mine), "paper": theirs[name]} for name, mine in runs.items()}
+        forms = {"ours": "{:.2f}", "paper": "({:.2f})"}
+        texts = [" ".join(forms[who].format(p) for who, p in cell.items() if p is not None) for cell in cells.values()]
+        yield f"{row:<20}" + "".join(f"{text:>16}" for text in texts), {"row": row, "cells": cells}
 
 
 def folds_of(name: str) -> Runs:

@@ -145,7 +145,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-LARGE = 1 << 16  # bytes: a larger answer may have to wait for its reader
 MAX_HELD = 16  # times max_body: so much of all requests together is held in memory
 MAX_DRAINED = 4  # times max_body: so much of a body that is too large is read before it is refused
 
@@ -284,9 +283,8 @@ class App:
     async def _send(self, send: Send, reply: Reply) -> None:
         fields = head_fields(reply.body, reply.content_type, reply.headers)
         await send({"type": "http.response.start", "status": reply.status, "headers": fields})
-        message = {"type": "http.response.body", "body": reply.body}
-        async with asyncio.timeout(self.service.settings.timeout if len(reply.body) > LARGE else None):
-            await send(message)
+        async with asyncio.timeout(self.service.settings.timeout):  # a large answer may have to wait for its reader
+            await send({"type": "http.response.body", "body": reply.body})
 
     def _log(self, scope: MutableMapping[str, Any], reply: Reply, seconds: float) -> None:
         service, path, status = self.service, scope["path"], reply.status
@@ -302,7 +300,7 @@ class App:
         }  # fmt: skip
         if reply.problem:
             fields["problem"] = reply.problem
-        service.log.put("request", fields)
+        service.log.event("request", **fields)
 
 
 def _is_json(kind: bytes) -> bool:

@@ -7,12 +7,10 @@ the file, unpacked, which all workers share: whatever is done to the file, the m
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,7 +22,6 @@ import numpy.typing as npt
 
 from linnet.classifier import TextClassifier, load
 from linnet.errors import LinnetError, ModelFileError, nearest
-from linnet.files import lock_file
 from linnet.model.file import version_in_use
 from linnet.serve.settings import RequestError
 from linnet.values import size_text
@@ -32,48 +29,10 @@ from linnet.values import size_text
 # ---- Private copies of model files. All workers map the same copy, so it is in memory once.
 #
 # A file that is mapped must not change: who truncates it ends every process that reads a page behind its new end (SIGBUS). The
-# server therefore maps a copy that nobody else knows of. It lies in a folder of the server's own, in TMPDIR, which goes when the
-# server ends; that of a server that was killed goes when the next one starts.
+# server therefore maps a copy that nobody else knows of. It lies in a temporary folder of the server's own (``temporary_folder``).
 
 
 Signature = tuple[int, int, int, int]
-PREFIX = "linnet-serve-"
-LOCK = "lock"
-
-
-@contextlib.contextmanager
-def server_folder() -> Iterator[Path]:
-    """Make a folder for what the processes of a server share; remove those that killed servers have left."""
-    try:
-        place = Path(tempfile.gettempdir())
-        for left in place.glob(f"{PREFIX}*"):
-            _remove_left(left)
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
-    except OSError as error:
-        raise LinnetError(f"no temporary folder can be made ({error.strerror or error}); set TMPDIR to one") from error
-    try:
-        with (folder / "locking").open("wb") as held:
-            lock_file(held, f"{folder} is in use")
-            (folder / "locking").rename(folder / LOCK)  # under its name it is always held
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_left(folder: Path) -> None:
-    """Remove the folder of a server that is gone: nobody holds its lock, and it is ours."""
-    with contextlib.suppress(OSError, LinnetError):
-        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-            return
-        with (folder / LOCK).open("rb") as held:
-            lock_file(held, "in use")
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def remove_others(folder: Path, used: Iterable[Signature]) -> None:
-    """Remove copies that are no longer needed; processes that have mapped one keep it."""
-    for path in {*folder.glob("*.linnet")} - {_copy_of(signature, folder) for signature in used}:
-        path.unlink(missing_ok=True)
 
 
 def _copy_of(signature: Signature, folder: Path) -> Path:
@@ -175,7 +134,9 @@ class Catalogue:
         }
         changed = [name for name in fresh if fresh[name] is not self.models[name]]
         self.models = fresh  # one assignment: a request sees the old models or the new ones
-        remove_others(self._folder, (served.signature for served in fresh.values()))
+        used = {_copy_of(served.signature, self._folder) for served in fresh.values()}
+        for path in {*self._folder.glob("*.linnet")} - used:  # processes that have mapped one keep it
+            path.unlink(missing_ok=True)
         return changed
 
     def another_version(self) -> bool:

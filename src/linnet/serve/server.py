@@ -226,7 +226,6 @@ def create(settings: Settings) -> App:
 def _started(service: Service) -> None:
     """Connect the service to signals and to the process manager."""
     loop = asyncio.get_running_loop()
-    service.log.call_later = loop.call_later
     service.metrics.starts.inc()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, partial(_stopping, service, signal.getsignal(number)))

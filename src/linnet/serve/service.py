@@ -125,8 +125,7 @@ class Service:
         self.log.event("crash", **fields)
 
     def close(self) -> None:
-        """End the threads and the log."""
-        self.log.flush()
+        """End the threads."""
         self.pool.shutdown(wait=False, cancel_futures=True)
 
     async def _threaded(self, function: Callable[..., Found], *arguments: Any) -> Found:
