@@ -17,6 +17,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+# Bytecode of all packages, in as many processes as there are cores: without it every start would compile them again where
+# PYTHONDONTWRITEBYTECODE is set. Some packages ship templates that do not compile.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib > /dev/null 2>&1
 SOURCES := $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.csv' -o -name '*.css' -o -name '*.js' -o -name meson.build) meson.build pyproject.toml
 
 export LINNET_DATA ?= $(abspath ../shared/data)
@@ -91,6 +94,7 @@ $(VENV)/.runtime: pyproject.toml constraints.txt tools/requirements.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python tools/requirements.py > $(VENV)/requirements.txt
 	$(PIP) install --no-compile -c constraints.txt -r $(VENV)/requirements.txt
+	-$(COMPILE)
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.runtime $(SOURCES)
@@ -101,6 +105,7 @@ $(VENV)/.installed: $(VENV)/.runtime $(SOURCES)
 $(VENV)/.tools: $(VENV)/.runtime
 	$(BIN)/python tools/requirements.py dev > $(VENV)/requirements.txt
 	$(PIP) install --no-compile -c constraints.txt -r $(VENV)/requirements.txt
+	-$(COMPILE)
 	touch $@
 
 dev: $(VENV)/.tools
