@@ -77,7 +77,6 @@ def test_the_interface(kind, tmp_path):
         assert sorted(h.index for h in news if h.kind == "done") == list(range(20))
         factor, offset = run.broadcast(3), run.broadcast(1)
         assert run.add_up(jobs.scaled, range(7), factor, offset) == 3 * 21 + 7
-        run.forget(factor)
         factor = run.broadcast(5)
         assert run.add_up(jobs.scaled, range(7), factor, offset) == 5 * 21 + 7
         assert run.add_up(jobs.third, range(23)) == tree([(k + 1) / 3 for k in range(23)])

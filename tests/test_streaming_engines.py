@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from linnet.features.blocks import as_blocks
 from linnet.features.buffers import text_buffers
 from linnet.features.derived import Texts
 from linnet.features.plan import FeaturePlan
+from linnet.pipeline import remote
 from linnet.pipeline.cache import Budget
 from linnet.pipeline.crossval import Weighting
+from linnet.pipeline.remote import RemoteRows
 from linnet.pipeline.stream import fit_stream
 from linnet.solvers.losses import Logistic, Softmax, SquaredHinge
 from linnet.solvers.matrix import TrainingSet
@@ -63,7 +66,7 @@ def objective(clf: TextClassifier, folder: Path, model: str, C: float) -> float:
 @pytest.mark.parametrize("model", ["svm", "logistic"])
 @pytest.mark.parametrize("hash_bits", [None, 11])
 def test_objective_is_that_of_one_machine(tmp_path, model, hash_bits, monkeypatch):
-    """Rows stay on the workers, because there is no room for them here.
+    """Rows are in blocks on the disk, because there is no room for them in memory.
 
     All rows are fitted on (the test is another file), so that the objective can be computed from outside."""
     folder = write(tmp_path, shards=4)
@@ -71,13 +74,38 @@ def test_objective_is_that_of_one_machine(tmp_path, model, hash_bits, monkeypatc
     tol = 1e-5 if model == "svm" else 1e-7
     given: dict[str, Any] = {"ratio": 0.5, "calibrate": False, "features": "words:1", "hash_bits": hash_bits}
     alone = TextClassifier(model, params={"C": 1.0, "tol": tol}, **given)
-    together = TextClassifier(model, params={"C": 1.0}, **given)
+    together = TextClassifier(model, params={"C": 1.0, "tol": tol}, **given)
     fit_stream(alone, folder, max_memory="1GB", test=str(other))
     monkeypatch.setattr(Budget, "whole_entries", lambda self, per_entry: 0)
     with open_engine("local", workers=3, kind="threads") as engine:
         fit_stream(together, folder, max_memory="1GB", test=str(other), engine=engine)
     want, got = objective(alone, folder, model, 1.0), objective(together, folder, model, 1.0)
     assert abs(got - want) <= 1e-6 * want
+
+
+@pytest.mark.parametrize("model", ["nb", "svm", "perceptron"])
+@pytest.mark.parametrize("hash_bits", [None, 12])
+def test_blocks_on_disk_and_late_shards_give_the_model_of_a_stream_to_the_byte(tmp_path, model, hash_bits, monkeypatch):
+    folder = write(tmp_path, shards=6)
+    monkeypatch.setattr(Budget, "whole_entries", lambda self, per_entry: 0)
+    monkeypatch.setattr(Budget, "block_entries", lambda self, per_entry: 2_000)
+    encode, written = remote.encode_shard, []
+
+    def first_comes_late(task, encoder):
+        if task.number == 0:
+            time.sleep(0.5)
+            written.extend(Path(tmp_path).rglob("shard-*"))
+        return encode(task, encoder)
+
+    monkeypatch.setattr(remote, "encode_shard", first_comes_late)
+    alone, together = (TextClassifier(model, features="words:1-2", hash_bits=hash_bits) for _ in range(2))
+    assert fit_stream(alone, folder, max_memory="1GB").blocks > 4
+    with open_engine("local", workers=3, kind="threads") as engine:
+        fit_stream(together, folder, max_memory="1GB", engine=engine, cache=str(tmp_path))
+    assert written
+    alone.save(tmp_path / "a.linnet")
+    together.save(tmp_path / "b.linnet")
+    assert (tmp_path / "a.linnet").read_bytes() == (tmp_path / "b.linnet").read_bytes()
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Softmax(), SquaredHinge()], ids=["logistic", "softmax", "squared_hinge"])
@@ -107,11 +135,13 @@ def test_gradient_and_curvature_against_differences(loss):
         assert np.allclose(product(d), difference, rtol=1e-4, atol=1e-4)
 
 
-def test_what_an_engine_does_not_train_is_refused(tmp_path):
+def test_an_engine_trains_and_refuses_what_a_stream_does(tmp_path, monkeypatch):
     folder = write(tmp_path, shards=2)
     with open_engine("local", workers=1, kind="threads") as engine:
-        with pytest.raises(LinnetError, match="engine"):
-            fit_stream(TextClassifier("feed-forward"), folder, max_memory="1GB", engine=engine)
+        fit_stream(TextClassifier("least-squares", features="words:1"), folder, max_memory="1GB", engine=engine)
+        monkeypatch.setattr(Budget, "whole_entries", lambda self, per_entry: 0)
+        with pytest.raises(LinnetError, match="needs all rows in memory"):
+            fit_stream(TextClassifier("least-squares"), folder, max_memory="1GB", engine=engine)
         (folder / "part-1.parquet").write_bytes(b"PAR1 cut short")
         with pytest.raises(DataError, match="part-1"):
             fit_stream(TextClassifier("nb"), folder, max_memory="1GB", engine=engine)
@@ -120,30 +150,29 @@ def test_what_an_engine_does_not_train_is_refused(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["local", "dask"])
 def test_three_workers_one_killed_on_the_way(tmp_path, name, monkeypatch):
-    """The worker dies between two rounds, with the rows it had made; another one makes them again."""
+    """The worker dies between counting and making rows; another one takes over."""
     if name == "dask":
         pytest.importorskip("distributed")
-    from linnet.pipeline.remote import RemoteRows
-
     folder = write(tmp_path, shards=6)
     given = {"params": {"C": 1.0}, "ratio": 0.5, "calibrate": False, "features": "words:1"}
     killed = []
 
-    def count_then_kill(self, plan, log):
-        plain(self, plan, log)
+    def count_then_kill(self):
+        found = plain(self)
         if name == "local":
             pid = self.engine.pids[0]
         else:
             pid = next(iter(self.engine._client.run(os.getpid).values()))
         os.kill(pid, signal.SIGKILL)
         killed.append(pid)
+        return found
 
-    plain = RemoteRows.count
+    plain = RemoteRows._vocabulary
     monkeypatch.setattr(Budget, "whole_entries", lambda self, per_entry: 0)
     with open_engine(name, workers=3) as engine:
         undisturbed = TextClassifier("svm", **given)
         fit_stream(undisturbed, folder, max_memory="1GB", engine=engine)
-        monkeypatch.setattr(RemoteRows, "count", count_then_kill)
+        monkeypatch.setattr(RemoteRows, "_vocabulary", count_then_kill)
         disturbed = TextClassifier("svm", **given)
         fit_stream(disturbed, folder, max_memory="1GB", engine=engine)
     assert len(killed) == 1

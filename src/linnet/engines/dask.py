@@ -8,6 +8,7 @@ and then its worker is restarted and the shard tried again.
 from __future__ import annotations
 
 import uuid
+import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -61,14 +62,12 @@ class DaskEngine(Engine):
         return self._client.dashboard_link or None
 
     def broadcast(self, value: Any) -> SharedValue:
-        """Put a value on the cluster, in several places, so that it outlives a worker."""
+        """Put a value on the cluster as the result of a task, which Dask makes again where the worker that has it dies."""
         shared = super().broadcast(value)
-        shared.value = _Scattered(self._client, value)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")
+            shared.value = self._client.submit(_itself, value, key=f"linnet-shared-{uuid.uuid4().hex}")
         return shared
-
-    def forget(self, shared: SharedValue) -> None:
-        """Drop a broadcast value from the cluster."""
-        shared.value = None
 
     def close(self) -> None:
         """Leave the cluster; end it if it is our own."""
@@ -78,19 +77,6 @@ class DaskEngine(Engine):
 
     def _tasks(self, function: Function, shared: Sequence[SharedValue]) -> Tasks:
         return _DaskTasks(self._client, function, shared, self.threads)
-
-
-class _Scattered:
-    """A value on the cluster, and here, to put it there again where all its copies have died."""
-
-    def __init__(self, client: Any, value: Any) -> None:
-        self.client, self.value = client, value
-        self.future = client.scatter([value], broadcast=True, hash=False)[0]
-
-    def on_the_cluster(self) -> Any:
-        if self.future.status in ("lost", "cancelled", "error"):
-            self.future = self.client.scatter([self.value], broadcast=True, hash=False)[0]
-        return self.future
 
 
 class _DaskTasks(Tasks):
@@ -103,7 +89,7 @@ class _DaskTasks(Tasks):
         self.name = f"linnet-{getattr(function, '__name__', 'map')}"
 
     def submit(self, shard: Any) -> Hashable:
-        values = [shared.value.on_the_cluster() for shared in self.shared]
+        values = [shared.value for shared in self.shared]
         key = f"{self.name}-{uuid.uuid4().hex}"
         future = self.client.submit(
             _call_on_worker, self.function, shard, self.threads, *values, key=key, pure=False, retries=0
@@ -143,6 +129,10 @@ class _DaskTasks(Tasks):
     def close(self, tasks: Sequence[Hashable]) -> None:
         """Cancel tasks."""
         self.client.cancel([self.futures.pop(task) for task in tasks if task in self.futures], force=True)
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _call_on_worker(

@@ -154,15 +154,19 @@ class Engine(ABC):
         self._keys += 1
         return SharedValue(self._keys, value)
 
-    def forget(self, shared: SharedValue) -> None:  # noqa: B027 - an engine may have nothing to drop
-        """Let the workers drop a broadcast value that no shard will use again."""
-
-    def add_up(self, function: Function, shards: Sequence[Any], *shared: SharedValue, add: Add = operator.add) -> Any:
+    def add_up(
+        self,
+        function: Function,
+        shards: Sequence[Any],
+        *shared: SharedValue,
+        add: Add = operator.add,
+        watch: Callback | None = None,
+    ) -> Any:
         """Map, and add the values up pairwise in the order of the shards. A shard without a value is an error."""
         if not shards:
             raise LinnetError("no shards to add up; give one at least")
         total = TreeSum(len(shards), add)
-        for outcome in self.map(function, shards, *shared):
+        for outcome in self.map(function, shards, *shared, watch=watch):
             total.put(outcome.index, check(outcome, shards))
         return total.value
 
@@ -328,8 +332,6 @@ def work(tasks: Connection, lifeline: Connection, threads: int | None) -> None:
             return
         if kind == "shared":
             shared[rest[0]] = pickle.loads(rest[1])  # noqa: S301
-        elif kind == "forget":
-            shared.pop(rest[0], None)
         else:
             answer: tuple[str, Any]
             try:

@@ -59,11 +59,6 @@ class LocalEngine(Engine):
         """The process numbers of the workers that run now."""
         return [member.process.pid or 0 for member in self._crew.members if isinstance(member, _Process)]
 
-    def forget(self, shared: SharedValue) -> None:
-        """Let the workers drop a broadcast value."""
-        for member in self._crew.members:
-            member.forget(shared.key)
-
     def close(self) -> None:
         """End the workers, in the middle of what they do."""
         self._crew.close(list(self._crew.members))
@@ -158,12 +153,6 @@ class _Process:
                     self.known.add(value.key)
             self.tasks.send_bytes(pickle.dumps(("task", task)))
 
-    def forget(self, key: int) -> None:
-        if key in self.known:
-            self.known.discard(key)
-            with contextlib.suppress(OSError):
-                self.tasks.send_bytes(pickle.dumps(("forget", key)))
-
     def end(self) -> None:
         self.process.kill()
         self.process.join()
@@ -191,9 +180,6 @@ class _Thread:
             self.news.put(News(self, "value", function(shard, *values), self.name))
         except Exception as error:
             self.news.put(News(self, "error", error, self.name))
-
-    def forget(self, key: int) -> None:
-        """There is nothing to drop: values are shared."""
 
     def end(self) -> None:
         """It ends by itself, or never."""

@@ -101,10 +101,6 @@ class SparkEngine(Engine):
         shared.value = self._context.broadcast(value)
         return shared
 
-    def forget(self, shared: SharedValue) -> None:
-        """Drop a broadcast value from the executors and the driver."""
-        shared.value.destroy()
-
     def close(self) -> None:
         """Leave the cluster, if it was not there before."""
         if self._owned:

@@ -7,10 +7,8 @@ A new model is a class with settings and ``solve``, and a row in ``models.MODELS
 
 Models that learn by steps, row after row, epoch after epoch: they can go on with more rows, and from block to block.
 
-A model says what one epoch over some rows does (``epoch``). Rows in blocks on this disk are visited one block after the
-other, the weights going on from each to the next. Rows on the workers of an engine are visited side by side and the
-weights are mixed: every shard starts from the same point, and the mean of where they end, by rows, is where the next
-epoch begins (McDonald, Hall, Mann: Distributed Training Strategies for the Structured Perceptron, 2010).
+A model says what one epoch over some rows does (``epoch``). Rows in blocks on disk are visited one block after the
+other, the weights going on from each to the next.
 """
 
 from __future__ import annotations
@@ -449,18 +447,8 @@ class EpochModel(StepModel):
         if rows.multilabel:
             raise LinnetError(f"{type(self).__name__} learns several labels a row in memory only; use svm or logistic")
 
-        def run(state: EpochState, seed: tuple[int, ...]) -> EpochState:
-            if rows.local:
-                return self._chained(rows, state, seed)
-            made: EpochState = rows.add_up(self._of_shard, state, seed)
-            return made
-
-        return self._epochs(EpochState.zero(rows.n_features, rows.n_outputs), run, rows.on_epoch)
-
-    def _of_shard(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
-        if not len(rows):
-            return EpochState.at(start.W, start.b)
-        return self.epoch(self._plain(rows), start, seed)
+        start = EpochState.zero(rows.n_features, rows.n_outputs)
+        return self._epochs(start, partial(self._chained, rows), rows.on_epoch)
 
     def _epochs(
         self, state: EpochState, run: Callable[[EpochState, tuple[int, ...]], EpochState], on_epoch: OnEpoch

@@ -134,11 +134,9 @@ class LogisticRegression(StepModel, ProbabilityModel):
         return SmoothObjective(loss, above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept))
 
     def fit_blocks(self, rows: RowBlocks) -> Weights:
-        """Fit to rows in blocks: two classes on this disk by the dual first, the rest by Newton's method on sums."""
+        """Fit to rows in blocks: two classes by the dual first, the rest by Newton's method on sums."""
         objective = self.smooth(rows)
         rows = rows.doubled() if rows.soft and rows.n_outputs == 1 else rows
-        if not rows.local:
-            return fit_sum(self, objective, rows)
         most = dual_logistic.MOST_ROUNDS if self.max_iter is None else whole("max_iter", self.max_iter)
         tol, start, made = above_zero("tol", self.tol), None, 0
         if rows.n_outputs == 1 and self.solver != "newton":

@@ -224,4 +224,6 @@ def accuracy_on(X: Matrix, y: Ints32, weight: Floats) -> Callable[[Weights], flo
 def smooth_only(model: str, penalty: str, solver: Any, solvers: tuple[str, ...], decay: float | None = None) -> None:
     """Refuse settings under which rows in blocks cannot be added up."""
     if penalty != "l2" or solver not in (None, *solvers) or decay is not None:
-        raise LinnetError(f"on disk or an engine {model} takes no --solver, penalty or decay; leave them out")
+        raise LinnetError(
+            f"where rows are in blocks on disk, {model} takes no --solver, penalty or decay; leave them out"
+        )

@@ -46,7 +46,6 @@ from linnet.solvers.callbacks import Weights, showing
 from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Compact, Distinct, Matrix, RowBlocks, TrainingSet, compact, compact_gain
-from linnet.solvers.problem import SmoothObjective
 
 SOLVERS = {
     "dual": solving.Support(1000, ("l2",), ("squared_hinge", "hinge")),
@@ -175,20 +174,9 @@ class LinearSVM(StepModel):
         if self.cost is not None:
             raise DataError("cost belongs to solver='sgd'; elsewhere use class_weight or sample_weight")
 
-    def smooth(self) -> SmoothObjective:
-        """Return the objective of the squared hinge, for rows whose losses are added up."""
-        solving.smooth_only("svm", self.penalty, self.solver, ("dual", "newton"))
-        if not self._squared() or self.cost is not None:
-            raise LinnetError("an engine needs a smooth loss: leave out cost, and use loss=squared_hinge")
-        return SmoothObjective(SquaredHinge(), above_zero("C", self.C), constant=self._bias_scale())
-
     def fit_blocks(self, rows: RowBlocks) -> Weights:
-        """Fit to rows in blocks: dual coordinate descent where they are on this disk, else Newton's method on sums."""
+        """Fit to rows in blocks by dual coordinate descent."""
         rows = rows.doubled() if rows.soft else rows
-        if not rows.local:
-            from linnet.solvers.newton import fit_sum
-
-            return fit_sum(self, self.smooth(), rows)
         if not self._by_dual or self.cost is not None:
             raise LinnetError("on streams the svm is solved by its dual: leave out --solver, penalty and cost")
         most = dual.MOST_ROUNDS if self.max_iter is None else whole("max_iter", self.max_iter)

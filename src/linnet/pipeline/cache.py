@@ -28,9 +28,7 @@ from linnet._kernels.text import merge_vocabulary, pack_numbers, rehash_table, u
 from linnet.array_types import Array, Bytes, Floats, Hashes, Ints, Ints32, Labels
 from linnet.data.dataset import labels_of
 from linnet.errors import DataError, LinnetError
-from linnet.features.blocks import Blocks
-from linnet.features.buffers import TextBuffer
-from linnet.features.counting import Counted, Names, SparseCounts, concatenate, joined, names_of
+from linnet.features.counting import Names, SparseCounts, concatenate, joined
 from linnet.features.plan import documents
 from linnet.model.decision import Answers
 from linnet.model.model import Model
@@ -187,6 +185,7 @@ class StreamVocabulary:
         self.table = np.zeros(2 << self.bits, np.uint64)
         self.n = self.lost = self.pairs = self.met = 0
         self._next = [0, 0]  # the place of the next feature met, in training and dev rows
+        self.streams: list[tuple[int, int]] = []  # how many places each of several streams took that were added up
         self._room(1024)
 
     fps: Hashes
@@ -283,13 +282,14 @@ class StreamVocabulary:
             both._merge(one.fps[: one.n], one.counts, places)
             both._next = [a + b for a, b in zip(both._next, one._next, strict=True)]
             both.pairs += one.pairs
+            both.streams += one.streams or [(one._next[0], one._next[1])]
         both.met = both.n
         return both
 
     def kept(
         self, n_documents: int, *, min_df: int, max_df: float, max_features: int | None, most: int | None = None
-    ) -> tuple[Hashes, int]:
-        """Return the fingerprints of the features of a model, in the order of first sight, and the min_df that was used.
+    ) -> tuple[Hashes, Ints32, int]:
+        """Return the features of a model, in the order of first sight, the streams that met them first, and the min_df used.
 
         They are in min_df documents or more, not in too many, and the most frequent ones.
         most bounds them as memory does: where more are left, min_df is raised until they fit. Of features equally
@@ -307,7 +307,17 @@ class StreamVocabulary:
         if max_features is not None and len(order) > max_features:
             first = np.argsort(-df[order].astype(np.int64), kind="stable")[:max_features]
             order = order[np.sort(first)]
-        return self.fps[order].copy(), min_df
+        return self.fps[order].copy(), self._first_met(self.key[order]), min_df
+
+    def _first_met(self, keys: Ints) -> Ints32:
+        """Return the number of the stream that each key comes from."""
+        if not self.streams:
+            return np.zeros(len(keys), np.int32)
+        train, dev = np.cumsum(self.streams, axis=0).T
+        found = np.where(
+            keys < LATER, np.searchsorted(train, keys, "right"), np.searchsorted(dev, keys - LATER, "right")
+        )
+        return found.astype(np.int32)
 
 
 HEADER = 7  # numbers at the head of a chunk
@@ -550,19 +560,11 @@ class NameFile(ArrowFile):
 
     def __init__(self, folder: Path, n_columns: int) -> None:
         super().__init__(folder / "names", column=pa.int32(), name=pa.large_binary())
-        self.known = np.zeros(n_columns, dtype=bool)
-
-    def add_new(self, buffers: list[TextBuffer], blocks: Blocks, counted: Counted, columns: Ints32) -> None:
-        """Write the names of the features of a batch that are new; columns are theirs in the model, -1 for none."""
-        fresh = np.flatnonzero((columns >= 0) & ~self.known[columns])
-        if len(fresh):
-            data, offsets = names_of(buffers, blocks, counted.seen.take(fresh), counted.fingerprints[fresh])
-            self.known[columns[fresh]] = True
-            self.add(pa.array(columns[fresh]), name_array(data, offsets))
+        self.n_columns = n_columns
 
     def find(self, columns: Ints) -> tuple[Bytes, Ints]:
         """Return the names of some columns, as UTF-8 bytes and offsets, in their order."""
-        place = np.full(len(self.known), -1, dtype=np.int32)
+        place = np.full(self.n_columns, -1, dtype=np.int32)
         place[columns] = np.arange(len(columns))
         found: list[bytes] = [b""] * len(columns)
         for numbers, names in self.batches():

@@ -1,10 +1,13 @@
-"""Rows on disk: features are counted in one pass, rows written as numbers in a second, then read block by block."""
+"""Rows on disk: features are counted in one pass, rows written as numbers in a second, then read block by block.
+
+Texts are counted and turned into rows by this process, or by the workers of an engine (:mod:`linnet.pipeline.remote`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import iadd
 from pathlib import Path
 from typing import Any
@@ -12,19 +15,20 @@ from typing import Any
 import numpy as np
 
 from linnet._kernels.text import class_frequency
-from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Ints, Ints32, Labels
-from linnet.data.labelled import codes_of
+from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Hashes32, Ints, Ints32, Labels
+from linnet.data.labelled import Labelled, codes_of
 from linnet.errors import LinnetError
-from linnet.features.blocks import column_names
-from linnet.features.counting import Slots, SparseCounts, concatenate
+from linnet.features.blocks import AnyBlocks, column_names, split
+from linnet.features.buffers import TextBuffer
+from linnet.features.counting import Counted, Slots, SparseCounts, concatenate, names_of
 from linnet.model.learned import merged, numbers_of
-from linnet.pipeline.cache import Cache, NameFile, StreamVocabulary, TestRows, give_back, writing
+from linnet.pipeline.cache import Cache, NameFile, StreamVocabulary, TestRows, give_back, name_array, writing
 from linnet.pipeline.crossval import Weighting
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import ClassCounts
 from linnet.pipeline.search import SearchRows
-from linnet.pipeline.stream import DEV, TEST, TRAIN, StreamedRows
+from linnet.pipeline.stream import DEV, TEST, TRAIN, StreamedRows, Targets, count_batch
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 
@@ -37,6 +41,72 @@ def columns_of(fingerprints: Hashes) -> Callable[[Hashes], Ints32]:
     table = np.full(len(slots.slots) + 1, -1, dtype=np.int32)  # -1 finds the last
     table[slots.find(fingerprints)] = np.arange(len(fingerprints), dtype=np.int32)
     return lambda fps: table[slots.find(fps)]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The rows of a batch over the columns of a model, and what goes with them."""
+
+    rows: SparseCounts
+    cells: Ints32
+    numbers: Floats
+    texts: Hashes32
+    """The numbers of the texts (linnet.model.learned)."""
+    named: Ints32
+    names: Any
+    """The columns that are named here, and their names as an Arrow array."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Turns batches of texts into rows over the columns of a model, in this process or on a worker.
+
+    Cells are the classes, or the labels of rows together. Streams are parts of the input, each read by one process; the
+    stream that met a feature first names it.
+    """
+
+    cells: tuple[str, ...]
+    targets: Targets
+    features: AnyBlocks
+    counting: bool
+    hash_bits: int | None
+    fingerprints: Hashes
+    first_met: Ints32
+
+    def count(self, batch: Labelled, threads: int = 1) -> tuple[list[TextBuffer], Counted]:
+        """Count the features of a batch; returns the buffers that the places in ``seen`` refer to."""
+        return count_batch(batch.text, self.features, hash_bits=self.hash_bits, counting=self.counting, threads=threads)
+
+    @cached_property
+    def column_of(self) -> Callable[[Hashes], Ints32]:
+        """What gives the columns of fingerprints; -1 for those that are not features."""
+        return columns_of(self.fingerprints)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}  # not the lookup
+
+    def encoded(
+        self, batches: Iterable[tuple[int, Labelled]], stream: int, threads: int = 1
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (part, rows) of batches of a stream; of the test, its texts and labels."""
+        known = {cell: k for k, cell in enumerate(self.cells)}
+        blocks = split(self.features)[0]
+        unnamed = self.first_met == stream
+        for part, batch in batches:
+            if part == TEST:
+                yield part, (batch.text, batch.label)
+                continue
+            buffers, counted = self.count(batch, threads)
+            rows, named, names = counted.rows, np.zeros(0, np.int32), None
+            if not self.hash_bits:
+                columns = self.column_of(counted.fingerprints)
+                fresh = np.flatnonzero((columns >= 0) & unnamed[columns])
+                named = columns[fresh]
+                unnamed[named] = False
+                names = name_array(*names_of(buffers, blocks, counted.seen.take(fresh), counted.fingerprints[fresh]))
+                rows = rows.keep(columns)
+            cells, numbers = codes_of(batch.label, known), self.targets.numbers(batch)
+            yield part, Encoded(rows, cells, numbers, numbers_of(buffers), named, names)
 
 
 class DiskRows(StreamedRows):
@@ -57,10 +127,18 @@ class DiskRows(StreamedRows):
         give_back()
         self.whole = self.cache.read(*self.cache.of((TRAIN, DEV))) if self.one else None
 
+    @property
+    def encoder(self) -> Encoder:
+        """What turns texts into rows; before features are counted it has no columns."""
+        return Encoder(
+            tuple(self.known), self.targets, self.features, self.counting, self.plan.features.hash_bits, self.fingerprints,
+            self.first_met,
+        )  # fmt: skip
+
     def _vocabulary(self) -> StreamVocabulary:
         vocabulary = StreamVocabulary(self.budget.vocabulary())
         for part, batch in self.batches("counting", (TRAIN, DEV)):
-            _, counted = self.count_batch(batch)
+            _, counted = self.encoder.count(batch, self.threads)
             vocabulary.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
             del counted
         return vocabulary
@@ -68,7 +146,7 @@ class DiskRows(StreamedRows):
     def _expected_entries(self) -> int:
         """Guess from the first texts how many entries there will be."""
         first = next(batch for part, batch in self.batches("hashing", (TRAIN,)))
-        share = len(self.count_batch(first)[1].rows.indices) / max(1, first.nbytes)
+        share = len(self.encoder.count(first, self.threads)[1].rows.indices) / max(1, first.nbytes)
         return int(1.1 * share * (self.scan.nbytes + sum(s.nbytes for s in self.scans.values())))
 
     # ---- the cache
@@ -103,31 +181,32 @@ class DiskRows(StreamedRows):
         rows_of = {part: np.zeros(len(self.known), dtype=np.int64) for part in (TRAIN, DEV)}
         weight_of = {part: np.zeros(len(self.known)) for part in rows_of}
         fitted = (TRAIN, DEV) if self.plan.refit else (TRAIN,)
-        column_of = None if hashed else columns_of(self.fingerprints)
         with self.cache, self.test_rows, self.name_file:
-            for part, batch in self.batches("writing the cache", (TRAIN, DEV, TEST)):
+            for part, made in self._encoded():
                 if part == TEST:
-                    self.test_rows.add(batch.text, batch.label)
+                    self.test_rows.add(*made)
                     continue
-                buffers, counted = self.count_batch(batch)
-                self.text_numbers = merged(self.text_numbers, numbers_of(buffers))
-                if column_of is not None:
-                    columns = column_of(counted.fingerprints)
-                    self.name_file.add_new(buffers, self.blocks, counted, columns)
-                    counted = replace(counted, rows=counted.rows.keep(columns))
-                y, numbers = codes_of(batch.label, self.known), self.targets.numbers(batch)
+                rows, y = made.rows, made.cells
+                self.text_numbers = merged(self.text_numbers, made.texts)
+                if len(made.named):
+                    self.name_file.add(made.named, made.names)
                 rows_of[part] += np.bincount(y, minlength=len(self.known))
-                weight_of[part] += self.targets.by_cell(y, numbers)
+                weight_of[part] += self.targets.by_cell(y, made.numbers)
                 if part in fitted:
                     if self.df is None:
-                        class_frequency(counted.rows.row_ptr, counted.rows.indices, y, self.class_counts)
+                        class_frequency(rows.row_ptr, rows.indices, y, self.class_counts)
                     else:
-                        self.class_counts += counted.rows.class_counts(self.targets.of(y), self.n_classes)
-                        self.df += counted.rows.document_frequency()
-                self.cache.add(part, counted.rows, y, numbers)
-                del counted, buffers
+                        self.class_counts += rows.class_counts(self.targets.of(y), self.n_classes)
+                        self.df += rows.document_frequency()
+                self.cache.add(part, rows, y, made.numbers)
+                del made, rows
         self.set_rows_of(rows_of, weight_of)
         self.cache_bytes, self.n_blocks_on_disk = self.cache.written, 1 if self.one else len(self.cache.blocks)
+
+    def _encoded(self) -> Iterator[tuple[int, Any]]:
+        """Yield (part, rows) of all batches, in the order of the input."""
+        batches = self.batches("writing the cache", (TRAIN, DEV, TEST))
+        return self.encoder.encoded(batches, 0, self.threads)
 
     # ---- the store
 
@@ -196,7 +275,6 @@ class DiskBlocks(RowBlocks):
     on_epoch: OnEpoch
     gain: Floats32 | None
     twice: bool = False
-    local: bool = True
 
     def __post_init__(self) -> None:
         self.store.describe(self, self.weighting)

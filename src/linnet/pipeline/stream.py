@@ -250,6 +250,7 @@ class StreamedRows(RowStore):
         self.folder, self.budget, self.say, self.skip_damaged = folder, budget, say, skip_damaged
         self.threads = plan.threads
         self.text_numbers = np.zeros(0, np.uint32)
+        self.fingerprints, self.first_met = np.zeros(0, np.uint64), np.zeros(0, np.int32)
         self.look()
 
     # ---- one look at all rows
@@ -450,12 +451,6 @@ class StreamedRows(RowStore):
                     yield part, batch
         meter.end()
 
-    def count_batch(self, batch: Labelled) -> tuple[list[TextBuffer], Counted]:
-        """Count the features of a batch."""
-        return count_batch(
-            batch.text, self.features, hash_bits=self.plan.features.hash_bits, counting=self.counting, threads=self.threads
-        )  # fmt: skip
-
     # ---- what both stores know once features are counted
 
     rows_of: dict[int, Ints]
@@ -552,7 +547,7 @@ class StreamedRows(RowStore):
             if 1 << features.hash_bits > most:
                 fits = max(8, most.bit_length() - 1)
                 raise LinnetError(f"2^{features.hash_bits} columns do not fit in memory; give --hash-bits {fits}")
-            self.fingerprints, self.min_df, self.n_columns = np.zeros(0, np.uint64), 1, 1 << features.hash_bits
+            self.min_df, self.n_columns = 1, 1 << features.hash_bits
             self.entries = self._expected_entries()
             return
         self.log.stage("count", f"counting features {describe(self.features)}{self.why}")
@@ -560,7 +555,7 @@ class StreamedRows(RowStore):
         rare = vocabulary.lost or vocabulary.met * self.n_outputs > LARGE_MODEL
         min_df = features.min_df or (2 if rare else 1)
         n = self.sizes[TRAIN] + self.sizes[DEV]
-        self.fingerprints, self.min_df = vocabulary.kept(
+        self.fingerprints, self.first_met, self.min_df = vocabulary.kept(
             n, min_df=min_df, max_df=features.max_df, max_features=features.max_features, most=most
         )
         self.n_columns, self.met, self.lost = len(self.fingerprints), vocabulary.met, vocabulary.lost
@@ -641,7 +636,7 @@ def fit_stream(
     as ``linnet train`` does, unless test names a file; dev likewise. columns are text, label, format, multilabel, weight and
     label_columns of ``linnet.read``, and bins of ``Dataset.binned``; the rows of dev and test files have one label, and
     weigh 1. cache is where a temporary folder is made. Ctrl-C while settings are tried keeps the best so far, in the last fit the
-    weights so far. With an engine of :mod:`linnet.engines` the files are read, counted and fitted by its workers.
+    weights so far. With an engine of :mod:`linnet.engines` its workers read the files and make the rows.
     """
     plan, log = Plan.of(clf), Log(on_event)
     budget = Budget(as_bytes(max_memory, "--max-memory"))

@@ -1,7 +1,7 @@
 """The one form in which solvers and models take data: sparse rows, with or without a gain per feature and class.
 
 A TrainingSet is what a model is fitted to: such rows, their classes and weights, threads, and who hears of each epoch.
-RowBlocks are rows that come in blocks: what a solver asks of rows on disk or on the workers of an engine.
+RowBlocks are rows that come in blocks: what a solver asks of rows on disk.
 
 Compact rows: the rows of a problem over fewer columns, with the same optimum under an L2 penalty.
 
@@ -357,9 +357,6 @@ class RowBlocks:
     total_weight: float
     gain: Floats32 | None  # (n_outputs or 1, n_features)
     threads: int
-    local: bool
-    """Whether blocks can be visited one after the other here, with a state kept for each row."""
-
     soft: bool
     """Whether rows have a weight for every class: see :class:`TrainingSet`."""
     twice: bool
@@ -367,7 +364,7 @@ class RowBlocks:
 
     on_epoch: OnEpoch
     numbers: tuple[int, ...] = ()
-    """The blocks there are, where rows are local."""
+    """The blocks there are."""
 
     def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the sum of function(rows, *args) over all blocks."""
@@ -380,8 +377,6 @@ class RowBlocks:
     def doubled(self) -> RowBlocks:
         """Return soft rows twice each, for models that take each class against the rest: see ``TrainingSet.doubled``."""
         raise NotImplementedError
-
-    # ---- local rows only
 
     def visit(self, order: Array | None = None) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
         """Yield the numbers and the rows of a few blocks at a time, in their order or in another."""

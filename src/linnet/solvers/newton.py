@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -39,7 +39,7 @@ from linnet.errors import LinnetError
 from linnet.estimator import not_negative, whole
 from linnet.solvers.callbacks import Epoch, Found, OnEpoch, Weights
 from linnet.solvers.losses import Softmax
-from linnet.solvers.matrix import RowBlocks, TrainingSet
+from linnet.solvers.matrix import RowBlocks
 from linnet.solvers.optimisers import Optimiser
 from linnet.solvers.problem import Here, Local, Problem, SmoothObjective, SumProblem, least_subgradient, soft_threshold
 
@@ -341,11 +341,10 @@ class ProximalGradient(Whole):
             L *= 2.0
 
 
-# ---- rows in blocks, on disk or on the workers of an engine
+# ---- rows in blocks on disk
 
 TOL = 1e-5
 MOST_STEPS = 100
-MIXING_ROUNDS, MIXING_STEPS = 2, 8
 
 
 def fit_sum(
@@ -354,14 +353,11 @@ def fit_sum(
 ) -> Weights:  # fmt: skip
     """Minimise the objective over all blocks by Newton's method; Ctrl-C keeps the weights so far.
 
-    Rows on the workers of an engine start from iterative parameter mixing. start is a point to go on from, made the
-    epochs that led there; they count. Sets the model's n_iter_ and interrupted_.
+    start is a point to go on from, made the epochs that led there; they count. Sets the model's n_iter_ and interrupted_.
     """
     shape, total = (rows.n_features, rows.n_outputs), objective.C * rows.total_weight
     problem, scale = SumProblem(rows.add_up, objective, shape, total, rows.gain), None
-    if not rows.local:
-        start, scale = _mixed_start(problem, rows)
-    elif start is not None:
+    if start is not None:
         zero = problem.everything(np.zeros(problem.size)).gradient
         scale = problem.total * float(np.sqrt(arithmetic.dot(zero, zero)))
     centred = isinstance(objective.loss, Softmax)
@@ -386,33 +382,3 @@ def newton_steps(
     found = minimise(problem.local, w, tol=tol, max_steps=max(1, most - made), scale=scale, on_step=report)
     model._finish(made + found.passes, most, found.violation, found.converged)
     return shown(*problem.weights(found.w))
-
-
-def _mixed_start(problem: SumProblem, rows: RowBlocks) -> tuple[Floats, float]:
-    """Return where to begin, and the length of the gradient at zero, which the tolerance is relative to.
-
-    Iterative parameter mixing: each shard takes a few steps as if it were all the data, and the mean of their points,
-    by weight, is where the next round begins.
-    """
-    zero = problem.everything(np.zeros(problem.size))
-    first = problem.total * float(np.sqrt(arithmetic.dot(zero.gradient, zero.gradient)))
-    start = np.zeros(problem.size)
-    for _ in range(MIXING_ROUNDS):
-        found = rows.add_up(_mixed, problem.objective, problem.total, rows.gain, start)
-        start = np.asarray(found[:-1] / found[-1]) if found[-1] else start
-    return (start if problem.everything(start).value < zero.value else np.zeros(problem.size)), first
-
-
-def _mixed(rows: TrainingSet, objective: SmoothObjective, total: float, gain: Any, at: Floats) -> Floats:
-    """Descend a few steps on these rows as if they were all there is; returns the point times their share, then the share."""
-    from linnet.solvers.descent import optimise
-
-    if not len(rows):
-        return np.zeros(len(at) + 1)
-    share = arithmetic.total(objective.C * rows.weights) / total
-    whole = replace(objective, C=objective.C / share)
-    problem = SumProblem(
-        lambda function, *args: function(rows, *args), whole, (rows.X.n_features, rows.n_outputs), total, gain
-    )
-    found = optimise(problem, LBFGS(tol=1e-4), w=at, max_epochs=MIXING_STEPS)
-    return np.append(share * found.w, share)
