@@ -104,7 +104,12 @@ def numbers_of(pieces: Iterable[TextBuffer]) -> Hashes32:
 
 def merged(a: Hashes32, b: Hashes32) -> Hashes32:
     """Return the smallest numbers of two sets of texts."""
-    return _smallest([a, b])
+    if len(a) <= MOST:
+        return _smallest([a, b])
+    b = b[b < a[-1]]
+    at = np.searchsorted(a, b)
+    new = a[at] != b
+    return np.insert(a, at[new], b[new])[: MOST + 1]
 
 
 def _smallest(parts: list[Hashes32]) -> Hashes32:
