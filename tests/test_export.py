@@ -135,6 +135,9 @@ MODELS = {
     "nbsvm": lambda: fitted("nbsvm", features="words:1-3"),
     "perceptron, hashed": lambda: fitted("perceptron", features="words:1-2:whitespace:keep+chars:3-5", hash_bits=10),
     "several classes, curve": lambda: curved(fitted("svm", features="words:1-2"), 1.2),
+    "across, skips, position": lambda: fitted(
+        "svm", features="words:1-2+across:2-5*0.8+chars:3+position:1-2*0.5+skips:1-2*0.5+across:1:keep"
+    ),
     "characters and bytes": lambda: fitted("logistic", features="words:1-3:characters+words:2-4:bytes+chars:1:bytes"),
     "several labels": several,
     "compact": lambda: fitted("svm", features="words:1-2+chars:2-4").compact(few=0),
@@ -269,7 +272,7 @@ def test_a_table_of_weights(tmp_path):
 def test_what_cannot_be_exported_is_named(tmp_path):
     texts, labels = scripts(10)
     for features, word in (
-        ("words:1+across:2-3", "across:2-3"),
+        ("words:1+not:1-2", "not:1-2"),
         ("words:1:penn", "penn"),
         ("words:1+lengths", "lengths"),
     ):

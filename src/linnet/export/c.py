@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from linnet.draw.markup import resource
-from linnet.export.portable import PortableModel, unicode_table
+from linnet.export.portable import KINDS, PortableModel, unicode_table
 
 WORDS_A_LINE = 12
 
@@ -55,15 +55,15 @@ def _settings(model: PortableModel) -> Iterator[str]:
             yield f"#define LN_{name.upper()}S 1\n"
     yield from (unicode_table(f"ln_{name}") for name in tables)
     numbers = {
-        "OUTPUTS": n_outputs, "BLOCKS": len(model.blocks), "CHARS": int(any(b["chars"] for b in model.blocks)),
+        "OUTPUTS": n_outputs, "BLOCKS": len(model.blocks), "CHARS": int(any(b["kind"] in ("chars", "across") for b in model.blocks)),
         "TF": model.tf, "NORM": model.norm, "SHIFT": model.shift, "IGNORED": f"UINT64_C({model.ignored})",
         "HASHED": int(model.hashed), "ROW": (4 + n_outputs) // 2 * 2,
         "MULTILABEL": int(model.multilabel), "CURVE": len(model.curve), "LEAST": repr(model.least),
     }  # fmt: skip
     yield "".join(f"#define LN_{name} {value}\n" for name, value in numbers.items())
-    yield "typedef struct { int chars, tokens, mode; size_t low, high; uint64_t seed; double share; } ln_block;\n"
+    yield "typedef struct { int kind, tokens, mode; size_t low, high; uint64_t seed; double share; } ln_block;\n"
     blocks = (
-        f"{{{int(b['chars'])}, {b['tokens']}, {b['case']}, {b['low']}, {b['high']}, UINT64_C({b['seed']}), {b['share']!r}}}"
+        f"{{{KINDS[b['kind']]}, {b['tokens']}, {b['case']}, {b['low']}, {b['high']}, UINT64_C({b['seed']}), {b['share']!r}}}"
         for b in model.blocks
     )
     yield f"static const ln_block ln_blocks[] = {{{', '.join(blocks)}}};\n"

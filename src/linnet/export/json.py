@@ -17,7 +17,7 @@ def write_json(model: PortableModel, path: Path, title: str) -> dict[Path, Itera
 
 
 def _parts(model: PortableModel, title: str) -> Iterator[str]:
-    about = {"format": "linnet-export", "version": 1, "title": title, **model.settings()}
+    about = {"format": "linnet-export", "version": 2, "title": title, **model.settings()}
     about["blocks"] = [{**block, "seed": f"{block['seed']:016x}"} for block in model.blocks]
     yield json.dumps(about, ensure_ascii=False, indent=1)[:-2] + ',\n "features": [\n'
     keys, rows = model.keys.tolist(), model.rows

@@ -82,7 +82,7 @@ def write_onnx(model: PortableModel, path: Path, title: str) -> dict[Path, bytes
 def _terms(model: PortableModel) -> list[list[str]]:
     """Return the words of each feature; refuse a model that the operators cannot express."""
     for block in model.blocks:
-        if block["chars"] or block["tokens"] != WHITESPACE:
+        if block["kind"] != "words" or block["tokens"] != WHITESPACE:
             raise LinnetError(f"cannot export to onnx: it has operators for words between blanks only; {REMEDY}")
         if block["case"] != KEEP:
             raise LinnetError(

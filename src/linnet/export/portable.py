@@ -19,7 +19,8 @@ from linnet.errors import LinnetError
 from linnet.features.counting import NORM, TF
 from linnet.model.model import Model
 
-KINDS = ("words", "chars", "vectors")
+KINDS = {"words": 0, "vectors": 0, "chars": 1, "across": 2, "skips": 3, "position": 4}
+"""The blocks that exported models have, and the numbers of what is made of the tokens; a block is named by the first of its kind."""
 TOKENISERS = 5  # words, pattern, whitespace, characters, bytes
 
 
@@ -30,7 +31,7 @@ class PortableModel:
     labels: list[str]
     multilabel: bool
     blocks: list[dict[str, Any]]
-    """chars (False: words), tokens, case, low, high, seed, share: see ``compile_blocks``."""
+    """kind (of KINDS), tokens, case, low, high, seed, share: see ``compile_blocks``."""
     tf: int  # 0 presence, 1 count, 2 sublinear
     norm: int  # 0 none, 1 l2, 2 mean
     shift: int
@@ -76,7 +77,7 @@ def portable(model: Model) -> PortableModel:
     ]
     if refused:
         raise LinnetError(
-            f"cannot export {refused[0]}: exported models are linear, over blocks of words and chars; "
+            f"cannot export {refused[0]}: exported models are linear, over blocks of words, chars, across, skips and position; "
             "train with --features words:1-2+chars:2-5, or use the model through linnet serve"
         )
     hashed = not len(model.slots)
@@ -90,8 +91,11 @@ def portable(model: Model) -> PortableModel:
     return PortableModel(
         [str(c) for c in model.classes], model.multilabel,
         [
-            {"chars": kind == 1, "tokens": tokens, "case": case, "low": low, "high": high, "seed": seed, "share": share}
-            for kind, tokens, case, low, high, seed, share in model.compiled.rows
+            {
+                "kind": "words" if block.name == "vectors" else block.name,
+                **dict(zip(("tokens", "case", "low", "high", "seed", "share"), compiled[1:], strict=True)),
+            }
+            for block, compiled in zip(model.blocks, model.compiled.rows, strict=True)
         ],
         TF[model.tf], NORM[model.norm], model.shift, model.table.ignored, hashed, keys[order],
         np.ascontiguousarray(model.rows[used[order]]), model.b.tolist(),

@@ -4,6 +4,7 @@
 enum { LN_WORD = 1, LN_MARK = 2, LN_SPACE = 4, LN_ALONE = 8, LN_IGNORE = 16, LN_PYSPACE = 32 };
 enum { LN_CASE_KEEP, LN_CASE_FOLD, LN_CASE_LOWER };
 enum { LN_TOKENS_WORDS, LN_TOKENS_PATTERN, LN_TOKENS_WHITESPACE, LN_TOKENS_CHARACTERS, LN_TOKENS_BYTES };
+enum { LN_KIND_WORDS, LN_KIND_CHARS, LN_KIND_ACROSS, LN_KIND_SKIPS, LN_KIND_POSITION };
 enum { LN_BATCH = 512, LN_AHEAD = 12, LN_SMALL = 2048 };
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -291,10 +292,29 @@ static void ln_each(ln_text *s, int bytes) {
     }
 }
 
+static void ln_across(ln_text *s) {   /* the characters of the text; a run of blanks is one, those at the ends none */
+    size_t i, blank = 0, blank_end = 0;
+    uint32_t c, length;
+    uint8_t kind;
+    ln_hash r = {0, 0, 0, 0};
+    for (i = 0; i < s->n; i += length) {
+        c = ln_decode(s->p + i, s->n - i, &length);
+        kind = ln_class(c);
+        if (kind & (LN_SPACE | LN_PYSPACE)) {
+            if (!blank_end && s->n_chars) { blank = i; blank_end = i + length; }
+        } else if (!(kind & LN_IGNORE)) {
+            if (blank_end) ln_add(s, &r, 32, blank, blank_end, LN_CASE_KEEP);   /* now it is known that the text goes on */
+            blank_end = 0;
+            ln_add(s, &r, ln_plain(c), i, i + length, s->mode);
+        }
+    }
+}
+
 static void ln_tokenise(ln_text *s, const ln_block *block) {
     s->n_tokens = s->n_chars = s->tokens[0].first = 0;
     s->mode = block->mode;
-    if (block->tokens == LN_TOKENS_WORDS) ln_words(s);
+    if (block->kind == LN_KIND_ACROSS) ln_across(s);
+    else if (block->tokens == LN_TOKENS_WORDS) ln_words(s);
     else if (block->tokens >= LN_TOKENS_CHARACTERS) ln_each(s, block->tokens == LN_TOKENS_BYTES);
     else ln_runs(s, block->tokens == LN_TOKENS_PATTERN);
 }
@@ -386,10 +406,24 @@ static int ln_emit(const ln_text *s, const ln_block *block, ln_found *f) {
     size_t t, i, k, n, first, stop;
     uint32_t start;
     uint64_t h;
+    for (i = 0; block->kind == LN_KIND_ACROSS && i < s->n_chars; i++) {
+        h = block->seed;
+        for (k = i; k < i + block->high && k < s->n_chars; k++) {
+            h = ln_join(h, s->chars[k].code);
+            if (k + 1 - i >= block->low && !ln_push(f, h, s->chars[i].start, s->chars[k].end)) return 0;
+        }
+    }
     for (t = 0; t < s->n_tokens; t++) {
         const ln_token *token = s->tokens + t;
-        if (!block->chars) {
-            h = block->seed;
+        if (block->kind == LN_KIND_SKIPS) {
+            h = ln_join(block->seed, token->hash);
+            for (k = 1 + block->low; k <= 1 + block->high && t + k < s->n_tokens; k++)
+                if (!ln_push(f, ln_join(h, token[k].hash), token->start, token[k].end)) return 0;
+            continue;
+        }
+        if (block->kind != LN_KIND_CHARS) {
+            h = block->seed;   /* of the part of the text: first quarter, middle half, last quarter */
+            if (block->kind == LN_KIND_POSITION) h = ln_join(h, 0x504F53 + (4 * t < s->n_tokens ? 0 : 4 * t < 3 * s->n_tokens ? 1 : 2));
             for (k = 0; k < block->high && t + k < s->n_tokens; k++) {
                 h = ln_join(h, token[k].hash);
                 if (k + 1 >= block->low && !ln_push(f, h, token->start, token[k].end)) return 0;
@@ -467,7 +501,8 @@ static int ln_score(const char *text, size_t length, double *scores, int output,
     s.chars = malloc(LN_CHARS ? 2 * (length + 2) * sizeof *s.chars : 1);
     fine = s.tokens && s.chars;
     for (k = 0; fine && k < LN_BLOCKS; k++) {
-        if (k == 0 || ln_blocks[k].tokens != ln_blocks[k - 1].tokens || ln_blocks[k].mode != ln_blocks[k - 1].mode)
+        if (k == 0 || ln_blocks[k].tokens != ln_blocks[k - 1].tokens || ln_blocks[k].mode != ln_blocks[k - 1].mode
+            || (ln_blocks[k].kind == LN_KIND_ACROSS) != (ln_blocks[k - 1].kind == LN_KIND_ACROSS))
             ln_tokenise(&s, ln_blocks + k);
         fine = ln_add_block(&s, ln_blocks + k, scores, output, sign, visit, context);
     }

@@ -173,7 +173,22 @@ function each(text, mode, bytewise) {
   return out;
 }
 
+function across(text, mode) {   // all characters as one token; a run of blanks is one, those at the ends none
+  const token = new Token(0);
+  let blank = null;
+  for (let i = 0, c; i < text.length; i += size(c)) {
+    c = charAt(text, i);
+    if (classes[c] & (SPACE | PYSPACE)) { if (!blank && token.codes.length) blank = [i, i + size(c)]; continue; }
+    if (classes[c] & IGNORE) continue;
+    if (blank) token.add(32, ...blank, 0);   // now it is known that the text goes on
+    blank = null;
+    token.add(plain(c), i, i + size(c), mode);
+  }
+  return [token];
+}
+
 function tokenise(text, block) {
+  if (block.kind === "across") return across(text, block.case);
   if (block.tokens === 0) return words(text, block.case);
   return block.tokens >= 3 ? each(text, block.case, block.tokens === 4) : runs(text, block.case, block.tokens === 1);
 }
@@ -183,8 +198,29 @@ function tokenise(text, block) {
 function emit(tokens, block, visit) {
   const seedHigh = Number(BigInt(block.seed) >> 32n) | 0, seedLow = Number(BigInt(block.seed) & 0xffffffffn) | 0;
   tokens.forEach((token, t) => {
-    if (!block.chars) {
+    if (block.kind === "skips") {
+      join(seedHigh, seedLow, token.h, token.l);
+      const h = H, l = L;
+      for (let k = 1 + block.low; k <= 1 + block.high && t + k < tokens.length; k++) {
+        join(h, l, tokens[t + k].h, tokens[t + k].l);
+        visit(H, H | L ? L : 1, token.start, tokens[t + k].end);
+      }
+      return;
+    }
+    if (block.kind === "across") {
+      const { codes, starts, ends } = token;
+      for (let i = 0; i < codes.length; i++) {
+        H = seedHigh; L = seedLow;
+        for (let k = i; k < i + block.high && k < codes.length; k++) {
+          join(H, L, 0, codes[k]);
+          if (k + 1 - i >= block.low) visit(H, H | L ? L : 1, starts[i], ends[k]);
+        }
+      }
+      return;
+    }
+    if (block.kind !== "chars") {
       H = seedHigh; L = seedLow;
+      if (block.kind === "position") join(H, L, 0, 0x504F53 + (4 * t < tokens.length ? 0 : 4 * t < 3 * tokens.length ? 1 : 2));
       for (let k = 0; k < block.high && t + k < tokens.length; k++) {
         join(H, L, tokens[t + k].h, tokens[t + k].l);
         if (k + 1 >= block.low) visit(H, H | L ? L : 1, token.start, tokens[t + k].end);
@@ -210,7 +246,7 @@ function features(text) {
   let tokens = null;
   MODEL.blocks.forEach((block, number) => {
     const before = MODEL.blocks[number - 1], found = new Map();
-    if (!before || before.tokens !== block.tokens || before.case !== block.case) tokens = tokenise(text, block);
+    if (!before || before.tokens !== block.tokens || before.case !== block.case || (before.kind === "across") !== (block.kind === "across")) tokens = tokenise(text, block);
     emit(tokens, block, (high, low, start, end) => {
       const row = find(high, low);
       if (row < 0) return;
