@@ -260,6 +260,6 @@ def test_rare_features_are_kept_where_they_tell_the_class(alike, min_df):
 
 def test_rare_features_stay_at_first_where_texts_are_short_and_few():
     texts = [f"{k:x} {k * 7919:x}" for k in range(3000)]
-    for features, min_df in (("words:1-2+chars:2-5", 1), ("words:1-3", 2)):
+    for features, min_df in (("words:1-2+chars:2-5", 1), ("words:1-2+skips:2*0.8", 2)):
         rows, blocks = text_buffers([text + "a b c d e f g" for text in texts]), as_blocks(features)
         assert count_features(Texts(rows), blocks, FeaturePlan(), 300, 1)[1] == min_df
