@@ -1,7 +1,8 @@
 """A plan: how features are weighted, how texts become weighted rows for a model, and which settings are tried on dev.
 
-The default recipe of the linear SVM was measured on seven data sets (design, decision 8): words with punctuation as
-tokens, characters 2-6 inside words where documents are short, pairs with a gap where long; presence; tf-idf times |log-count ratio|^p; L2 per block.
+The default recipe of the linear SVM was measured on seven data sets (design, decision 8): words with punctuation as tokens, with
+characters inside words where documents are short and pairs with a gap where they are long; presence; tf-idf times
+|log-count ratio|^p; L2 per block.
 No single p and C wins everywhere, so both are chosen on held-out rows.
 
 Weights of features as values that compose: idf, and the supervised |log-count ratio|.
