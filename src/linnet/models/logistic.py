@@ -33,6 +33,7 @@ import numpy as np
 
 from linnet import arithmetic
 from linnet.array_types import Array, Floats
+from linnet.errors import LinnetError
 from linnet.estimator import above_zero, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models import solving
@@ -127,15 +128,15 @@ class LogisticRegression(StepModel, ProbabilityModel):
             W, b = self._solve(rows, passes, newton=solver == "newton")
         return W.astype(rows.X.values.dtype, copy=False), b
 
-    def smooth(self, rows: RowBlocks) -> SmoothObjective:
-        """Return the objective, for rows whose losses are added up."""
-        solving.smooth_only("logistic", self.penalty, self.solver, ("dual", "newton"), self.decay)
-        loss: Loss = Logistic() if rows.n_outputs == 1 or rows.multilabel else Softmax()
-        return SmoothObjective(loss, above_zero("C", self.C), fit_intercept=truth("fit_intercept", self.fit_intercept))
-
     def fit_blocks(self, rows: RowBlocks) -> Weights:
         """Fit to rows in blocks: two classes by the dual first, the rest by Newton's method on sums."""
-        objective = self.smooth(rows)
+        if self.penalty != "l2" or self.solver not in (None, "dual", "newton") or self.decay is not None:
+            raise LinnetError(
+                "where rows are in blocks on disk, logistic takes no --solver, penalty or decay; leave them out"
+            )
+        loss: Loss = Logistic() if rows.n_outputs == 1 or rows.multilabel else Softmax()
+        intercept = truth("fit_intercept", self.fit_intercept)
+        objective = SmoothObjective(loss, above_zero("C", self.C), fit_intercept=intercept)
         rows = rows.doubled() if rows.soft and rows.n_outputs == 1 else rows
         most = dual_logistic.MOST_ROUNDS if self.max_iter is None else whole("max_iter", self.max_iter)
         tol, start, made = above_zero("tol", self.tol), None, 0

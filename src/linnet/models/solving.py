@@ -21,7 +21,7 @@ import numpy as np
 from linnet import arithmetic, solvers
 from linnet.array_types import Floats, Ints32
 from linnet.data.splitting import split_indices
-from linnet.errors import DataError, LinnetError
+from linnet.errors import DataError
 from linnet.estimator import above_zero, not_negative, one_of, truth, whole
 from linnet.models.inputs import seed_of
 from linnet.solvers.callbacks import Callback, SolverResult, Weights, showing, warn_unfinished
@@ -219,11 +219,3 @@ def accuracy_on(X: Matrix, y: Ints32, weight: Floats) -> Callable[[Weights], flo
         return arithmetic.mean(right, weights=weight)
 
     return accuracy
-
-
-def smooth_only(model: str, penalty: str, solver: Any, solvers: tuple[str, ...], decay: float | None = None) -> None:
-    """Refuse settings under which rows in blocks cannot be added up."""
-    if penalty != "l2" or solver not in (None, *solvers) or decay is not None:
-        raise LinnetError(
-            f"where rows are in blocks on disk, {model} takes no --solver, penalty or decay; leave them out"
-        )

@@ -356,16 +356,11 @@ def least_subgradient(w: Floats, gradient: Floats, l1: float, n_penalised: int) 
 
 @dataclass(frozen=True)
 class SmoothObjective:
-    """1/2 |W|^2 + C sum_i s_i loss_i, smooth in W and b.
-
-    constant makes the intercept a penalised weight of a feature that is always so large, as the SVM has it (0: no
-    intercept); None leaves it free.
-    """
+    """1/2 |W|^2 + C sum_i s_i loss_i, smooth in W and b."""
 
     loss: Loss
     C: float
     fit_intercept: bool = True
-    constant: float | None = None
 
 
 @dataclass(frozen=True)
@@ -416,18 +411,16 @@ class SumProblem(Problem):
     ) -> None:  # fmt: skip
         self.add_up, self.objective, self.total, self.gain = add_up, objective, total, gain
         self.n_features, self.n_outputs = shape
-        self.constant = objective.constant
-        self.fit_intercept = objective.fit_intercept and self.constant != 0.0
+        self.fit_intercept = objective.fit_intercept
         self.cut = self.n_features * self.n_outputs
         self.size = self.cut + self.fit_intercept * self.n_outputs
-        self.n_penalised = self.size if self.constant is not None else self.cut
 
     def weights(self, w: Floats) -> tuple[Floats, Floats]:
         """Return W, (n_features, n_outputs), and b, for plain values."""
         W = w[: self.cut].reshape(self.n_features, self.n_outputs)
         if self.gain is not None:
             W = W * self.gain.T
-        b = w[self.cut :] * (self.constant or 1.0) if self.fit_intercept else np.zeros(self.n_outputs)
+        b = w[self.cut :] if self.fit_intercept else np.zeros(self.n_outputs)
         return np.ascontiguousarray(W), b
 
     def everything(self, w: Floats) -> Here:
@@ -435,17 +428,15 @@ class SumProblem(Problem):
         part = self.add_up(part_sum, self.objective, self.weights(w))
         gradient = self._flat(part, w) / self.total
         loss = part.loss / self.total
-        return Here(
-            loss + 0.5 * arithmetic.dot(w[: self.n_penalised], w[: self.n_penalised]) / self.total, loss, gradient
-        )
+        return Here(loss + 0.5 * arithmetic.dot(w[: self.cut], w[: self.cut]) / self.total, loss, gradient)
 
     def _flat(self, part: PartSum, w: Floats) -> Floats:
         """Return a sum over parts as a vector, with the gain, and what the penalty adds."""
         out = np.empty(self.size)
         out[: self.cut] = (part.W if self.gain is None else part.W * self.gain.T).ravel()
         if self.fit_intercept:
-            out[self.cut :] = part.b * (self.constant or 1.0)
-        out[: self.n_penalised] += w[: self.n_penalised]
+            out[self.cut :] = part.b
+        out[: self.cut] += w[: self.cut]
         return out
 
     def local(self, w: Floats) -> Local:
