@@ -392,7 +392,7 @@ class StreamedRows(RowStore):
         self.why = ": most texts have no blanks between words" if unspaced and not wanted else ""
         self._check_features()
         self.blocks, self.computed = split(self.features)
-        spread = sum((b.high - b.low + 1) * (1 if b.name == "words" else 6) for b in self.blocks)
+        spread = sum((b.high - b.low + 1) * b.density for b in self.blocks)
         self.batch_bytes = self.budget.batch_bytes(spread)
         self.counting = self.plan.features.tf != "presence"
         self._learn()

@@ -412,15 +412,15 @@ class SumProblem(Problem):
         self.add_up, self.objective, self.total, self.gain = add_up, objective, total, gain
         self.n_features, self.n_outputs = shape
         self.fit_intercept = objective.fit_intercept
-        self.cut = self.n_features * self.n_outputs
-        self.size = self.cut + self.fit_intercept * self.n_outputs
+        self.n_penalised = self.n_features * self.n_outputs
+        self.size = self.n_penalised + self.fit_intercept * self.n_outputs
 
     def weights(self, w: Floats) -> tuple[Floats, Floats]:
         """Return W, (n_features, n_outputs), and b, for plain values."""
-        W = w[: self.cut].reshape(self.n_features, self.n_outputs)
+        W = w[: self.n_penalised].reshape(self.n_features, self.n_outputs)
         if self.gain is not None:
             W = W * self.gain.T
-        b = w[self.cut :] if self.fit_intercept else np.zeros(self.n_outputs)
+        b = w[self.n_penalised :] if self.fit_intercept else np.zeros(self.n_outputs)
         return np.ascontiguousarray(W), b
 
     def everything(self, w: Floats) -> Here:
@@ -428,15 +428,17 @@ class SumProblem(Problem):
         part = self.add_up(part_sum, self.objective, self.weights(w))
         gradient = self._flat(part, w) / self.total
         loss = part.loss / self.total
-        return Here(loss + 0.5 * arithmetic.dot(w[: self.cut], w[: self.cut]) / self.total, loss, gradient)
+        return Here(
+            loss + 0.5 * arithmetic.dot(w[: self.n_penalised], w[: self.n_penalised]) / self.total, loss, gradient
+        )
 
     def _flat(self, part: PartSum, w: Floats) -> Floats:
         """Return a sum over parts as a vector, with the gain, and what the penalty adds."""
         out = np.empty(self.size)
-        out[: self.cut] = (part.W if self.gain is None else part.W * self.gain.T).ravel()
+        out[: self.n_penalised] = (part.W if self.gain is None else part.W * self.gain.T).ravel()
         if self.fit_intercept:
-            out[self.cut :] = part.b
-        out[: self.cut] += w[: self.cut]
+            out[self.n_penalised :] = part.b
+        out[: self.n_penalised] += w[: self.n_penalised]
         return out
 
     def local(self, w: Floats) -> Local:
