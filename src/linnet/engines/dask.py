@@ -76,15 +76,15 @@ class DaskEngine(Engine):
             self._cluster.close()
 
     def _tasks(self, function: Function, shared: Sequence[SharedValue]) -> Tasks:
-        return _DaskTasks(self._client, function, shared, self.threads)
+        return _DaskTasks(self, self._client, function, shared)
 
 
 class _DaskTasks(Tasks):
     """Tasks are futures, by their keys."""
 
-    def __init__(self, client: Any, function: Function, shared: Sequence[SharedValue], threads: int | None) -> None:
-        super().__init__()
-        self.client, self.function, self.shared, self.threads = client, function, shared, threads
+    def __init__(self, engine: Engine, client: Any, function: Function, shared: Sequence[SharedValue]) -> None:
+        super().__init__(engine)
+        self.client, self.function, self.shared = client, function, shared
         self.futures: dict[Hashable, Any] = {}
         self.name = f"linnet-{getattr(function, '__name__', 'map')}"
 
@@ -92,7 +92,7 @@ class _DaskTasks(Tasks):
         values = [shared.value for shared in self.shared]
         key = f"{self.name}-{uuid.uuid4().hex}"
         future = self.client.submit(
-            _call_on_worker, self.function, shard, self.threads, *values, key=key, pure=False, retries=0
+            _call_on_worker, self.function, shard, self.engine.threads, *values, key=key, pure=False, retries=0
         )
         self.futures[key] = future
         future.add_done_callback(self._tell)

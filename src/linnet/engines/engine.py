@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import multiprocessing
 import operator
 import os
 import pickle
@@ -83,16 +84,26 @@ class News:
     worker: str = ""
 
 
-class Tasks(ABC):
-    """The tasks of one map on the workers of an engine; all that an engine must know how to do.
+@dataclass
+class _Attempt:
+    index: int
+    number: int = 1
+    began: float = 0.0
+    started: bool = False  # whether its worker is at it, or still starting itself
 
-    What becomes of a task is put into the queue `news`, from any thread; what tasks say that no longer run is not heard.
+
+class Tasks(ABC):
+    """The tasks of one map on the workers of an engine: shards that wait, those that run, and which of them have run for too long.
+
+    An engine says how a task is submitted and stopped. What becomes of a task is put into the queue `news`, from any thread; what
+    tasks say that no longer run is not heard.
     """
 
     start_seconds: float | None = None
     """How long a task may wait for its worker to start, which is no part of the time of the shard; None: there is no "begin"."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
         self.news: queue.SimpleQueue[News] = queue.SimpleQueue()
         self.running: dict[Hashable, _Attempt] = {}
 
@@ -111,6 +122,74 @@ class Tasks(ABC):
     def close(self, tasks: Sequence[Hashable]) -> None:
         """End the map; these tasks still run, and nobody waits for them."""
         self.stop(tasks)
+
+    def outcomes(self, shards: Sequence[Any], watch: Callback) -> Iterator[Outcome]:
+        """Run until every shard has its outcome; tasks that run are ended if the caller leaves."""
+        self.watch, self.waiting = watch, deque(_Attempt(index) for index in range(len(shards)))
+        try:
+            while self.waiting or self.running:
+                while self.waiting and len(self.running) < self.engine.workers:
+                    attempt = self.waiting.popleft()
+                    attempt.began, attempt.started = time.monotonic(), self.start_seconds is None
+                    self.running[self.submit(shards[attempt.index])] = attempt
+                    if attempt.started:
+                        self.watch(ShardEvent("start", attempt.index, "", attempt.number))
+                with contextlib.suppress(queue.Empty):
+                    yield from self._take(self.news.get(timeout=self._patience()))
+                yield from self._late()
+        finally:
+            self.close(list(self.running))
+            self.running.clear()
+
+    def _take(self, news: News) -> Iterator[Outcome]:
+        attempt = self.running.get(news.task)
+        if attempt is None:
+            return
+        if not attempt.started:
+            self.watch(ShardEvent("start", attempt.index, news.worker, attempt.number))
+        if news.kind == "begin":
+            attempt.began, attempt.started = time.monotonic(), True
+            return
+        del self.running[news.task]
+        if news.kind == "value":
+            self.watch(ShardEvent("done", attempt.index, news.worker, attempt.number))
+            yield Outcome(attempt.index, news.value, None, attempt.number, news.worker)
+        elif news.kind == "lost":
+            self.stop([news.task])
+            yield from self._again("lost", attempt, ShardError(f"its worker died ({news.value})"), news.worker)
+        else:
+            yield from self._again("failed", attempt, news.value, news.worker)
+
+    def _deadline(self, attempt: _Attempt) -> float:
+        seconds = self.engine.timeout if attempt.started else self.start_seconds
+        return attempt.began + (math.inf if seconds is None or self.engine.timeout is None else seconds)
+
+    def _patience(self) -> float | None:
+        """How long to wait for news until the first attempt is late."""
+        first = min(map(self._deadline, self.running.values()))
+        return None if math.isinf(first) else max(0.0, first - time.monotonic())
+
+    def _late(self) -> Iterator[Outcome]:
+        now = time.monotonic()
+        late = {task: attempt for task, attempt in self.running.items() if now >= self._deadline(attempt)}
+        workers = {task: self.worker(task) for task in late}
+        if late:
+            self.stop(list(late))
+        for task, attempt in late.items():
+            del self.running[task]
+            limit = f"finish in {self.engine.timeout:g}" if attempt.started else f"start in {self.start_seconds:g}"
+            error = ShardError(f"its worker did not {limit} seconds")
+            yield from self._again("late", attempt, error, workers[task])
+
+    def _again(self, kind: str, attempt: _Attempt, error: Exception, worker: str) -> Iterator[Outcome]:
+        """Try a shard once more; where that will not help, its error is the Outcome."""
+        wrong_input = isinstance(error, LinnetError) and not isinstance(error, ShardError)
+        final = wrong_input or attempt.number > self.engine.retries
+        self.watch(ShardEvent(kind, attempt.index, worker, attempt.number, str(error), not final))
+        if final:
+            yield Outcome(attempt.index, None, error, attempt.number, worker)
+        else:
+            self.waiting.append(_Attempt(attempt.index, attempt.number + 1))
 
 
 class Engine(ABC):
@@ -147,7 +226,7 @@ class Engine(ABC):
         self, function: Function, shards: Sequence[Any], *shared: SharedValue, watch: Callback | None = None
     ) -> Iterator[Outcome]:
         """Call ``function(shard, *values of shared)`` for every shard; yield an Outcome each, in the order they end."""
-        yield from ShardMap(self, self._tasks(function, shared), shards, watch).outcomes()
+        yield from self._tasks(function, shared).outcomes(shards, watch or (lambda _: None))
 
     def broadcast(self, value: Any) -> SharedValue:
         """Hand a value to every worker, once, however many shards use it."""
@@ -178,93 +257,6 @@ class Engine(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-@dataclass
-class _Attempt:
-    index: int
-    number: int = 1
-    began: float = 0.0
-    started: bool = False  # whether its worker is at it, or still starting itself
-
-
-class ShardMap:
-    """One map in progress: the shards that wait, those that run, and which of them have run for too long."""
-
-    def __init__(self, engine: Engine, tasks: Tasks, shards: Sequence[Any], watch: Callback | None = None) -> None:
-        self.engine, self.tasks, self.shards = engine, tasks, shards
-        self.watch = watch or (lambda _: None)
-        self.waiting = deque(_Attempt(index) for index in range(len(shards)))
-        self.running = tasks.running
-
-    def outcomes(self) -> Iterator[Outcome]:
-        """Run until every shard has its outcome; tasks that run are ended if the caller leaves."""
-        try:
-            while self.waiting or self.running:
-                while self.waiting and len(self.running) < self.engine.workers:
-                    attempt = self.waiting.popleft()
-                    attempt.began, attempt.started = time.monotonic(), self.tasks.start_seconds is None
-                    self.running[self.tasks.submit(self.shards[attempt.index])] = attempt
-                    if attempt.started:
-                        self.watch(ShardEvent("start", attempt.index, "", attempt.number))
-                with contextlib.suppress(queue.Empty):
-                    yield from self._take(self.tasks.news.get(timeout=self._patience()))
-                yield from self._late()
-        finally:
-            self.tasks.close(list(self.running))
-            self.running.clear()
-
-    def _take(self, news: News) -> Iterator[Outcome]:
-        attempt = self.running.get(news.task)
-        if attempt is None:
-            return
-        if not attempt.started:
-            self.watch(ShardEvent("start", attempt.index, news.worker, attempt.number))
-        if news.kind == "begin":
-            attempt.began, attempt.started = time.monotonic(), True
-            return
-        del self.running[news.task]
-        if news.kind == "value":
-            self.watch(ShardEvent("done", attempt.index, news.worker, attempt.number))
-            yield Outcome(attempt.index, news.value, None, attempt.number, news.worker)
-        elif news.kind == "lost":
-            self.tasks.stop([news.task])
-            yield from self._again("lost", attempt, ShardError(f"its worker died ({news.value})"), news.worker)
-        else:
-            yield from self._again("failed", attempt, news.value, news.worker)
-
-    def _deadline(self, attempt: _Attempt) -> float:
-        seconds = self.engine.timeout if attempt.started else self.tasks.start_seconds
-        return attempt.began + (math.inf if seconds is None or self.engine.timeout is None else seconds)
-
-    def _patience(self) -> float | None:
-        """How long to wait for news until the first attempt is late."""
-        first = min(map(self._deadline, self.running.values()))
-        return None if math.isinf(first) else max(0.0, first - time.monotonic())
-
-    def _late(self) -> Iterator[Outcome]:
-        now = time.monotonic()
-        late = {task: attempt for task, attempt in self.running.items() if now >= self._deadline(attempt)}
-        workers = {task: self.tasks.worker(task) for task in late}
-        if late:
-            self.tasks.stop(list(late))
-        for task, attempt in late.items():
-            del self.running[task]
-            limit = (
-                f"finish in {self.engine.timeout:g}" if attempt.started else f"start in {self.tasks.start_seconds:g}"
-            )
-            error = ShardError(f"its worker did not {limit} seconds")
-            yield from self._again("late", attempt, error, workers[task])
-
-    def _again(self, kind: str, attempt: _Attempt, error: Exception, worker: str) -> Iterator[Outcome]:
-        """Try a shard once more; where that will not help, its error is the Outcome."""
-        wrong_input = isinstance(error, LinnetError) and not isinstance(error, ShardError)
-        final = wrong_input or attempt.number > self.engine.retries
-        self.watch(ShardEvent(kind, attempt.index, worker, attempt.number, str(error), not final))
-        if final:
-            yield Outcome(attempt.index, None, error, attempt.number, worker)
-        else:
-            self.waiting.append(_Attempt(attempt.index, attempt.number + 1))
 
 
 def check(outcome: Outcome, shards: Sequence[Any]) -> Any:
@@ -318,41 +310,38 @@ class TreeSum:
         return self.waiting[len(self.sizes) - 1, 0]
 
 
-def work(tasks: Connection, lifeline: Connection, threads: int | None) -> None:
-    """Answer tasks until the driver goes away; killed as soon as the lifeline is cut, in the middle of a task too."""
+def work(tasks: Connection, threads: int | None) -> None:
+    """Answer tasks until the driver goes away, and end with it, in the middle of a task too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's business
-    threading.Thread(target=_until_cut, args=(lifeline,), daemon=True).start()
+    threading.Thread(target=_end_with_driver, daemon=True).start()
     if threads is not None:
         limit_threads(threads)
     shared: dict[int, Any] = {}
     while True:
         try:
-            kind, *rest = pickle.loads(tasks.recv_bytes())  # noqa: S301 - our own driver wrote it
+            new, task = tasks.recv()
         except (EOFError, OSError):
             return
-        if kind == "shared":
-            shared[rest[0]] = pickle.loads(rest[1])  # noqa: S301
-        else:
-            answer: tuple[str, Any]
-            try:
-                function, shard, keys = pickle.loads(rest[0])  # noqa: S301 - imports what the function needs
-                tasks.send(("begin", None))  # the clock of the shard starts now
-                answer = ("value", function(shard, *(shared[key] for key in keys)))
-            except Exception as error:
-                answer = ("error", portable(error))
-            try:
-                tasks.send(answer)
-            except (pickle.PicklingError, TypeError, AttributeError) as error:
-                tasks.send(("error", TypeError(f"the result cannot be sent to the driver: {error}")))
-            except OSError:
-                return
+        answer: tuple[str, Any]
+        try:
+            shared |= {key: pickle.loads(value) for key, value in new.items()}  # noqa: S301 - our own driver wrote it
+            function, shard, keys = pickle.loads(task)  # noqa: S301 - imports what the function needs
+            tasks.send(("begin", None))  # the clock of the shard starts now
+            answer = ("value", function(shard, *(shared[key] for key in keys)))
+        except Exception as error:
+            answer = ("error", portable(error))
+        try:
+            tasks.send(answer)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            tasks.send(("error", TypeError(f"the result cannot be sent to the driver: {error}")))
+        except OSError:
+            return
 
 
-def _until_cut(lifeline: Connection) -> None:
-    try:
-        lifeline.recv_bytes()
-    except (EOFError, OSError):
-        os._exit(1)
+def _end_with_driver() -> None:
+    if driver := multiprocessing.parent_process():
+        driver.join()
+    os._exit(1)
 
 
 def portable(error: Exception) -> Exception:

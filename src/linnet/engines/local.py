@@ -13,7 +13,8 @@ import os
 import pickle
 import queue
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -47,7 +48,7 @@ class LocalEngine(Engine):
             len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         )
         self.kind = kind
-        self._crew = _Crew(lambda news: _Process(news, self.threads) if kind == "processes" else _Thread(news))
+        self._crew = _Crew(self)
 
     @property
     def workers(self) -> int:
@@ -77,9 +78,9 @@ class _Crew(Tasks):
     function: Function | None = None  # of the map in progress
     shared: Sequence[SharedValue] = ()
 
-    def __init__(self, hire: Callable[[Heard], _Worker]) -> None:
-        super().__init__()
-        self.hire = hire
+    def __init__(self, engine: LocalEngine) -> None:
+        super().__init__(engine)
+        self.hire = partial(_Process, threads=engine.threads) if engine.kind == "processes" else _Thread
         self.members: list[_Worker] = []
 
     def submit(self, shard: Any) -> Hashable:
@@ -107,16 +108,14 @@ Heard = queue.SimpleQueue[News]
 
 
 class _Process:
-    """A process and its two pipes; it says to the queue `news` "begin", then "value", "error" or "lost"."""
+    """A process and its pipe; it says to the queue `news` "begin", then "value", "error" or "lost"."""
 
     def __init__(self, news: Heard, threads: int | None) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of this process hold
         self.tasks, theirs = context.Pipe()
-        their_line, self.lifeline = context.Pipe(duplex=False)
-        self.process = context.Process(target=work, args=(theirs, their_line, threads), daemon=True)
+        self.process = context.Process(target=work, args=(theirs, threads), daemon=True)
         self.process.start()
         theirs.close()
-        their_line.close()
         self.name, self.news = f"process {self.process.pid}", news
         self.known: set[int] = set()
         self.listener = threading.Thread(target=self._listen, daemon=True)
@@ -146,19 +145,16 @@ class _Process:
             raise LinnetError(
                 f"{function!r:.60} cannot be sent to another process ({error}); it must be importable by name"
             ) from None
+        new = {value.key: pickle.dumps(value.value) for value in shared if value.key not in self.known}
         with contextlib.suppress(OSError):  # it died while it was idle: the listener says so
-            for value in shared:
-                if value.key not in self.known:
-                    self.tasks.send_bytes(pickle.dumps(("shared", value.key, pickle.dumps(value.value))))
-                    self.known.add(value.key)
-            self.tasks.send_bytes(pickle.dumps(("task", task)))
+            self.tasks.send((new, task))
+            self.known |= new.keys()
 
     def end(self) -> None:
         self.process.kill()
         self.process.join()
         self.listener.join()
         self.tasks.close()
-        self.lifeline.close()
 
 
 class _Thread:

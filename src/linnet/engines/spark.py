@@ -107,16 +107,16 @@ class SparkEngine(Engine):
             self._context.stop()
 
     def _tasks(self, function: Function, shared: Sequence[SharedValue]) -> Tasks:
-        return _SparkTasks(self._context, function, shared, self.threads)
+        return _SparkTasks(self, self._context, function, shared)
 
 
 class _SparkTasks(Tasks):
     """A task is a job in a group and a thread of its own."""
 
-    def __init__(self, context: Any, function: Function, shared: Sequence[SharedValue], threads: int | None) -> None:
-        super().__init__()
+    def __init__(self, engine: Engine, context: Any, function: Function, shared: Sequence[SharedValue]) -> None:
+        super().__init__(engine)
         self.context = context
-        self.call = functools.partial(_call_on_executor, function, threads, [one.value for one in shared])
+        self.call = functools.partial(_call_on_executor, function, engine.threads, [one.value for one in shared])
 
     def submit(self, shard: Any) -> Hashable:
         from pyspark import InheritableThread
