@@ -263,7 +263,7 @@ def test_pickled_and_listed_are_the_same(models):
     for e in models["svm"].explain_many(["good fun, not dull", " \n", "ß"]):
         again = pickle.loads(pickle.dumps(e))
         assert isinstance(again, Explanation)
-        assert again.parts is None
+        assert again.chunk is None
         assert again == e
         assert hash(again) == hash(e)
         assert again.characters() == pytest.approx(e.characters())

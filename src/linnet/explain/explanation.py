@@ -18,7 +18,7 @@ from linnet.solvers.callbacks import Curves
 if TYPE_CHECKING:
     from linnet.classifier import TextClassifier
     from linnet.explain.nearest import Neighbour
-    from linnet.explain.parts import DocumentParts
+    from linnet.explain.parts import DocumentChunk
 
 FACTS = (
     "label", "against", "score", "probability", "against_probability", "bias", "placeless", "exact", "method",
@@ -90,7 +90,8 @@ class Explanation:
     score: float
     probability: float
     bias: float
-    parts: DocumentParts | None  # None: they were looked at, and the explanation was stored
+    chunk: DocumentChunk | None  # None: it was looked at, and the explanation was stored
+    row: int  # of the chunk
     unknown: int
     exact: bool = True
     against_probability: float | None = None
@@ -98,18 +99,18 @@ class Explanation:
     @cached_property
     def contributions(self) -> tuple[Contribution, ...]:
         """All contributions, largest first."""
-        assert self.parts is not None
-        return self.parts.top(None)
+        assert self.chunk is not None
+        return self.chunk.top(self.row, None)
 
     @cached_property
     def _shared(self) -> tuple[Floats, float]:
         """What each character adds, and what the contributions without a place do."""
-        assert self.parts is not None
-        return self.parts.characters(self.text)
+        assert self.chunk is not None
+        return self.chunk.characters(self.row, self.text)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {"contributions": self.contributions, "_shared": self._shared}
-        return {**vars(self), **kept, "parts": None}
+        return {**vars(self), **kept, "chunk": None}
 
     @property
     def rather(self) -> str:
@@ -129,7 +130,7 @@ class Explanation:
 
     def top(self, n: int = 10) -> tuple[Contribution, ...]:
         """Return the n largest contributions, for or against."""
-        return self.contributions[:n] if self.parts is None else self.parts.top(n)
+        return self.contributions[:n] if self.chunk is None else self.chunk.top(self.row, n)
 
     def characters(self) -> Floats:
         """Return what each character of the text adds, (len(text),)."""
@@ -176,7 +177,29 @@ class Explanation:
 
     def to_text(self, n: int = 12, color: bool = False) -> str:
         """Return the text with its words marked and a table of contributions, for a terminal."""
-        return explanation_text(self, n, color)
+        pieces = self.words()
+        largest = max((abs(w) for _, w in pieces), default=0.0) or 1.0
+        marked = []
+        for piece, weight in pieces:
+            shade = abs(weight) / largest
+            if not color or shade < FAINT or not piece.strip():
+                marked.append(piece)
+            else:
+                tone = (BLUE if weight > 0 else ORANGE)[int(shade * 2.99)]
+                marked.append(f"\x1b[{tone}m{piece}\x1b[0m")
+        head = f"{self.label}{self.rather}: probability {self.probability:.3f}, score {self.score:+.4f}"
+        lines = ["".join(marked), "", head]
+        if not self.exact:
+            lines.append(f"contributions are {self.method}: they add up, but hold for this text only")
+        lines += ["", f"{'contribution':>12}  word", *(_line(*one) for one in self.summed(self.by_word(), n, "word"))]
+        blocks = {c.shown: c.block for c in self.contributions}
+        lines += ["", "the features behind it", f"{'contribution':>12}  feature"]
+        by_feature = [(c.shown, c.value) for c in self.contributions]
+        parts = self.summed(by_feature, n // 2, "feature")
+        lines += [_line(name, value, blocks.get(name, "")) for name, value in parts]
+        if self.unknown:
+            lines.append(f"{self.unknown:,} features of the text are not in the model and add nothing")
+        return "\n".join(lines)
 
     def to_html(self, n: int = 12) -> str:
         """Return an HTML file that loads nothing, for light and dark screens."""
@@ -203,31 +226,6 @@ class Explanation:
 
 FAINT = 0.08  # words below this share of the largest weight have no colour
 BLUE, ORANGE = ("38;5;153", "38;5;75", "1;38;5;33"), ("38;5;222", "38;5;214", "1;38;5;208")
-
-
-def explanation_text(e: Explanation, n: int, color: bool) -> str:
-    """Write the marked text and what its words and features add."""
-    pieces = e.words()
-    largest = max((abs(w) for _, w in pieces), default=0.0) or 1.0
-    marked = []
-    for piece, weight in pieces:
-        shade = abs(weight) / largest
-        if not color or shade < FAINT or not piece.strip():
-            marked.append(piece)
-        else:
-            tone = (BLUE if weight > 0 else ORANGE)[int(shade * 2.99)]
-            marked.append(f"\x1b[{tone}m{piece}\x1b[0m")
-    lines = ["".join(marked), "", f"{e.label}{e.rather}: probability {e.probability:.3f}, score {e.score:+.4f}", ""]
-    if not e.exact:
-        lines[-1:] = [f"contributions are {e.method}: they add up, but hold for this text only", ""]
-    lines += [f"{'contribution':>12}  word", *(_line(*part) for part in e.summed(e.by_word(), n, "word"))]
-    blocks = {c.shown: c.block for c in e.contributions}
-    lines += ["", "the features behind it", f"{'contribution':>12}  feature"]
-    by_feature = [(c.shown, c.value) for c in e.contributions]
-    lines += [_line(name, value, blocks.get(name, "")) for name, value in e.summed(by_feature, n // 2, "feature")]
-    if e.unknown:
-        lines.append(f"{e.unknown:,} features of the text are not in the model and add nothing")
-    return "\n".join(lines)
 
 
 def _line(name: str, value: float, block: str = "") -> str:

@@ -18,7 +18,7 @@ from linnet.array_types import Floats, Ints
 from linnet.errors import DataError, LinnetError, require
 from linnet.explain.parts import runs, walk
 from linnet.features.blocks import compute
-from linnet.features.buffers import TextBuffer
+from linnet.features.buffers import TextBuffer, taken
 from linnet.model.model import Model
 from linnet.values import plain_list, to_plain
 
@@ -109,13 +109,9 @@ class Index:
             best = [k for k in np.argsort(-mine, kind="stable")[:5].tolist() if mine[k] > 0]
             words = dict.fromkeys(names[int(columns[k])].strip() for k in best)
             label = None if self.labels is None else self.labels[row]
-            found.append(Neighbour(row, label, self._text(row), min(1.0, float(similarity[row])), tuple(words)))
+            text = taken(self.pieces, np.array([row])).text(0)
+            found.append(Neighbour(row, label, text, min(1.0, float(similarity[row])), tuple(words)))
         return found
-
-    def _text(self, row: int) -> str:
-        starts = np.cumsum([0, *map(len, self.pieces)])
-        k = int(np.searchsorted(starts, row, side="right")) - 1
-        return self.pieces[k].text(row - int(starts[k]))
 
 
 def _examples(model: Model, examples: Any) -> tuple[list[TextBuffer], list[Any] | None]:

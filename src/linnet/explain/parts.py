@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from linnet.features.buffers import TextBuffer
 from linnet.features.counting import LENGTH, Names, Seen, bounded, shown
 from linnet.features.derived import by_source, character_places, place
 from linnet.model.model import Model
+
+if TYPE_CHECKING:
+    from linnet.solvers.network import DenseLayers
 
 # ---- Texts to the features that a model finds in them, with factors and places: the arrays behind every explanation.
 
@@ -69,20 +72,18 @@ def walk(model: Model, piece: TextBuffer) -> Walked:
     """Walk documents as the scorer does: the original texts, and those derived from them."""
     if not model.blocks:
         return _nothing(len(piece))
-    found = []
-    groups = by_source(model.blocks)
-    texts = [piece] * len(model.blocks)
+    found, groups, texts = [], by_source(model.blocks), [piece] * len(model.blocks)
     for source, numbers in groups:
         mine, at = (piece, character_places(piece)) if source is None else place(source, piece)
         for k in numbers:
             texts[k] = mine
         part = model if len(groups) == 1 else replace(model, blocks=tuple(model.blocks[k] for k in numbers))
-        found.append((_walk(part, mine, at), np.asarray(numbers, np.uint8)))
+        found.append(_walk(part, mine, at, np.asarray(numbers, np.uint8)))
     return _merged(found, model.blocks, tuple(texts))
 
 
-def _walk(model: Model, piece: TextBuffer, at: Ints) -> Walked:
-    """Walk the texts that some blocks read; at maps their bytes to characters."""
+def _walk(model: Model, piece: TextBuffer, at: Ints, numbers: Bytes) -> Walked:
+    """Walk the texts that some blocks read, of these numbers; at maps bytes of the texts to characters of the original ones."""
     n, n_blocks = len(piece), len(model.blocks)
     spread = sum((b.high - b.low + 1) * b.density for b in model.blocks)
     size = int(piece.offsets[-1] - piece.offsets[0])
@@ -92,27 +93,18 @@ def _walk(model: Model, piece: TextBuffer, at: Ints) -> Walked:
     )
     slot, factor, first, count = found.features
     fps, start, length = found.places
-    ends, unknown = found.ends, found.unknown
-    ptr = np.concatenate([np.zeros(1, np.int64), ends[n_blocks - 1 :: n_blocks]])
-    block = np.repeat(np.tile(np.arange(n_blocks, dtype=np.uint8), n), np.diff(ends, prepend=0))
-    walked = Walked(
-        model.blocks, ptr, block, slot, factor, first, count, fps, start, length, start, start, unknown, (piece,)
+    ptr = np.concatenate([np.zeros(1, np.int64), found.ends[n_blocks - 1 :: n_blocks]])
+    block = np.repeat(np.tile(numbers, n), np.diff(found.ends, prepend=0))
+    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(count)])
+    byte = np.repeat(piece.offsets[:-1] - piece.offsets[0] + np.arange(n), np.diff(total[ptr])) + start
+    begin, end = at[byte].astype(np.int32), at[byte + (length & LENGTH)].astype(np.int32)
+    return Walked(
+        model.blocks, ptr, block, slot, factor, first, count, fps, start, length, begin, end, found.unknown, (piece,)
     )
-    begin, end = _characters(walked, piece, at)
-    return replace(walked, begin=begin, end=end)
 
 
-def _characters(w: Walked, piece: TextBuffer, at: Ints) -> tuple[Ints32, Ints32]:
-    """Turn bytes into characters of the original text."""
-    first = piece.offsets[:-1] - piece.offsets[0] + np.arange(len(piece))
-    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(w.count)])
-    begin = np.repeat(first, np.diff(total[w.ptr])) + w.start
-    return at[begin].astype(np.int32), at[begin + (w.length & LENGTH)].astype(np.int32)
-
-
-def _merged(found: list[tuple[Walked, Bytes]], blocks: Blocks, texts: tuple[TextBuffer, ...]) -> Walked:
+def _merged(walks: list[Walked], blocks: Blocks, texts: tuple[TextBuffer, ...]) -> Walked:
     """Put the features of each document side by side, group by group; places stay where they are."""
-    walks = [w for w, _ in found]
     order = np.argsort(np.concatenate([w.document for w in walks]), kind="stable")
     moved = np.cumsum([0, *(len(w.fps) for w in walks)]).tolist()
 
@@ -121,9 +113,8 @@ def _merged(found: list[tuple[Walked, Bytes]], blocks: Blocks, texts: tuple[Text
 
     return Walked(
         blocks, np.asarray(np.sum([w.ptr for w in walks], axis=0)),
-        np.concatenate([numbers[w.block] for w, numbers in found])[order],
         first=np.concatenate([w.first + k for w, k in zip(walks, moved, strict=False)])[order],
-        **{name: column[order] for name, column in joined("slot factor count").items()},
+        **{name: column[order] for name, column in joined("block slot factor count").items()},
         **joined("fps start length begin end"), unknown=np.sum([w.unknown for w in walks], axis=0), texts=texts,
     )  # fmt: skip
 
@@ -178,7 +169,7 @@ class DocumentChunk:
     def _weigh(self, sums: Floats, n: int) -> None:
         """Work out what every feature adds: its factor times its weight, or times the slope of a head."""
         model, k = self.model, len(self.model.computed_weights)
-        slopes = None if model.head is None else self._slopes(sums)
+        slopes = None if model.head is None else self._slopes(model.head, sums)
         self.walked = w = walk(model, self.piece)
         self.amounts = compute(model.computed, [self.piece]).astype(np.float64) if k else np.zeros((n, 0))
         columns = np.tile(np.arange(k), n)
@@ -211,18 +202,13 @@ class DocumentChunk:
             out *= factor
         return out
 
-    def _slopes(self, sums: Floats) -> Floats:
+    def _slopes(self, head: DenseLayers, sums: Floats) -> Floats:
         """Return the derivative of each score by the sums that a head reads."""
-        head = self.model.head
-        assert head is not None
         out = np.empty_like(sums)
-        for d, c in enumerate(self.label.tolist()):
-            if self.two:
-                out[d] = head.slope(sums[d], 0) * (1.0 if c else -1.0)
-            else:
-                out[d] = head.slope(sums[d], c)
-                if self.against is not None:
-                    out[d] -= head.slope(sums[d], int(self.against[d]))
+        for d, (plus, minus, sign) in enumerate(zip(*(c.tolist() for c in self._columns()), strict=True)):
+            out[d] = sign * head.slope(sums[d], plus)
+            if minus >= 0:
+                out[d] -= head.slope(sums[d], minus)
         return out
 
     def explanation(self, d: int) -> Explanation:
@@ -233,7 +219,7 @@ class DocumentChunk:
             against, other = classes[self.against[d]], proba[self.against[d]]
         return Explanation(
             self.text(d), classes[label], against, float(self.score[d]), proba[label], float(self.bias[d]),
-            DocumentParts(self, d), int(self.walked.unknown[d]), self.model.head is None, other,
+            self, d, int(self.walked.unknown[d]), self.model.head is None, other,
         )  # fmt: skip
 
     def text(self, d: int) -> str:
@@ -276,44 +262,35 @@ class DocumentChunk:
         there = self.model.sharing.get(int(w.slot[f]), ())
         return tuple(dict.fromkeys(shown(other) for other in (*here, *there) if bounded(other) != bounded(name)))
 
-
-class DocumentParts:
-    """The parts of one document of a chunk."""
-
-    def __init__(self, chunk: DocumentChunk, d: int) -> None:
-        self.chunk, self.d = chunk, d
-        self.first, self.last = chunk.walked.ptr[d : d + 2].tolist()
-
-    def top(self, n: int | None) -> tuple[Contribution, ...]:
-        """Return the n largest contributions."""
-        chunk = self.chunk
-        if n is not None and n > 0 and not chunk.added.shape[1]:
-            return tuple(chunk.ranked(n)[self.d])
-        every = self._computed() + chunk.contributions(np.arange(self.first, self.last))
+    def top(self, d: int, n: int | None) -> tuple[Contribution, ...]:
+        """Return the n largest contributions to one document."""
+        if n is not None and n > 0 and not self.added.shape[1]:
+            return tuple(self.ranked(n)[d])
+        every = self._computed(d) + self.contributions(np.arange(*self.walked.ptr[d : d + 2]))
         every.sort(key=lambda c: -abs(c.value))  # stable: ties stay in the order of the text
         return tuple(every[:n])
 
-    def _computed(self) -> list[Contribution]:
+    def _computed(self, d: int) -> list[Contribution]:
         """Return what the computed columns add."""
-        chunk, out = self.chunk, []
-        text, one = chunk.piece.text(self.d), chunk.piece.slice(self.d, self.d + 1)
-        numbers = zip(chunk.added[self.d].tolist(), chunk.amounts[self.d].tolist(), strict=True)
-        for block in chunk.model.computed:
+        out = []
+        text, one = self.piece.text(d), self.piece.slice(d, d + 1)
+        numbers = zip(self.added[d].tolist(), self.amounts[d].tolist(), strict=True)
+        for block in self.model.computed:
             for name, spans, said in zip(block.columns, block.places(text), block.said(one), strict=True):
                 value, amount = next(numbers)
                 if amount != 0 or not block.indicators:
                     out.append(Contribution(name, block.name, value, 1, spans, amount, (), said))
         return out
 
-    def characters(self, text: str) -> tuple[Floats, float]:
+    def characters(self, d: int, text: str) -> tuple[Floats, float]:
         """Share every contribution between its places and their characters; returns what had no place, too."""
-        w, mine = self.chunk.walked, slice(self.first, self.last)
+        w, mine = self.walked, slice(*self.walked.ptr[d : d + 2])
         out = np.zeros(len(text))
         blank = np.frombuffer(bytes(map(str.isspace, text)), np.uint8)
         left = kernels.spread_over_characters(
-            self.chunk.values[mine], w.first[mine], w.count[mine], w.begin, w.end, blank, out
+            self.values[mine], w.first[mine], w.count[mine], w.begin, w.end, blank, out
         )
-        for c in self._computed():
+        for c in self._computed(d):
             places = c.places()
             for a, b in places:
                 here = [k for k in range(a, b) if not text[k].isspace()] or list(range(a, b))
@@ -346,17 +323,15 @@ class Explanations(Sequence[Explanation]):
         self._given = texts if isinstance(texts, list | tuple) and all(isinstance(t, str) for t in texts) else None
         self._runs = [run for piece in model.pieces(texts) for run in runs(piece)]
         self._ends = np.cumsum([len(run) for run in self._runs], dtype=np.int64)
-        self._last: tuple[int, DocumentChunk] | None = None
+        self._chunk = lru_cache(1)(self._made)
 
     def __len__(self) -> int:
         return int(self._ends[-1]) if len(self._ends) else 0
 
-    def _chunk(self, k: int) -> DocumentChunk:
-        if self._last is None or self._last[0] != k:
-            first = int(self._ends[k]) - len(self._runs[k])
-            given = None if self._given is None else self._given[first : first + len(self._runs[k])]
-            self._last = k, DocumentChunk(self.model, self._runs[k], *self.columns, given)
-        return self._last[1]
+    def _made(self, k: int) -> DocumentChunk:
+        first = int(self._ends[k]) - len(self._runs[k])
+        given = None if self._given is None else self._given[first : first + len(self._runs[k])]
+        return DocumentChunk(self.model, self._runs[k], *self.columns, given)
 
     @overload
     def __getitem__(self, k: int) -> Explanation: ...

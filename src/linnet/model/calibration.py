@@ -320,15 +320,14 @@ def choose_calibration(scores: Floats, y: Ints) -> Calibration:
     part = np.arange(len(scores)) % PARTS
     best, kept = "scale", np.zeros(0)
     tried: dict[str, float] = {}
-    scales: dict[int, Calibration] = {}  # of the folds: all methods begin with it
-    for name in (name for name, fewest in METHODS.items() if len(scores) >= max(fewest, METHODS["sigmoid"])):
+    names = [name for name, fewest in METHODS.items() if len(scores) >= max(fewest, METHODS["sigmoid"])]
+    folds = [(scores[part != k], y[part != k]) for k in range(PARTS if names else 0)]
+    scales = [Calibration.fit(*fold, shifted=False, start=whole.scale) for fold in folds]  # all methods begin with it
+    for name in names:
         losses = np.empty(len(scores))
-        for k in range(PARTS):
-            rest, mine = part != k, part == k
-            if k not in scales:
-                scales[k] = Calibration.fit(scores[rest], y[rest], shifted=False, start=whole.scale)
-            found = fit_calibration(name, scores[rest], y[rest], scale=scales[k])
-            losses[mine] = found.losses(scores[mine], y[mine])
+        for k, (fold, scale) in enumerate(zip(folds, scales, strict=True)):
+            found = fit_calibration(name, *fold, scale=scale)
+            losses[part == k] = found.losses(scores[part == k], y[part == k])
         tried[name] = arithmetic.mean(losses)
         if not len(kept) or _clearly_less(losses, kept):
             best, kept = name, losses

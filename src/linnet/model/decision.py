@@ -32,6 +32,7 @@ import numpy as np
 from linnet import arithmetic
 from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.errors import DataError, LinnetError, shown
+from linnet.estimator import share
 from linnet.values import label_number, label_numbers
 
 CUTS = 200  # of the sorted held-out rows
@@ -214,7 +215,7 @@ class Decision:
             change["labels"] = np.array(label_numbers(classes, labels))
         for name, value in (("abstain", abstain), ("answer", answer)):
             if value is not None:
-                change |= {"abstain": None, "answer": None, name: _share(name, value) or None}
+                change |= {"abstain": None, "answer": None, name: share(name, value, one=True) or None}
         if not change:
             return base
         rule = replace(base, **change)
@@ -257,9 +258,9 @@ class Decision:
             if self.labels is not None:
                 sets &= np.isin(np.arange(P.shape[1]), self.labels)
             return Answers(P, P.argmax(axis=1), sets)
-        best = P.argmax(axis=1) if self.costs is None else self._cheapest(P)
+        best = P.argmax(axis=1) if self.costs is None else self._cheapest(P, self.costs)
         if self.thresholds is not None:
-            best = self._reached(P, best)
+            best = _reached(P, best, self.thresholds)
         if self.sure is not None:
             best = np.where(P[np.arange(len(P)), np.maximum(best, 0)] >= self.least, best, -1)
         return Answers(P, best.astype(np.int64, copy=False))
@@ -268,7 +269,7 @@ class Decision:
         """Return which classes are in the prediction set of each text, (n_texts, n_classes): the truth is, with this probability."""
         if self.held_out is None:
             raise LinnetError(NO_ROWS)
-        return np.asarray(self.held_out.least_in_set(_share("coverage", coverage)) <= P)
+        return np.asarray(self.held_out.least_in_set(share("coverage", coverage, one=True)) <= P)
 
     def _restricted(self, P: Floats, several: bool) -> Floats:
         if self.labels is None:
@@ -281,27 +282,11 @@ class Decision:
         equal = np.isin(np.arange(P.shape[1]), self.labels) / len(self.labels)
         return np.where(totals > 0, kept / np.where(totals > 0, totals, 1.0), equal)
 
-    def _cheapest(self, P: Floats) -> Ints:
-        assert self.costs is not None
-        expected = arithmetic.matmul(P, self.costs)
+    def _cheapest(self, P: Floats, costs: Floats) -> Ints:
+        expected = arithmetic.matmul(P, costs)
         if self.labels is not None:
             expected[:, np.setdiff1d(np.arange(P.shape[1]), self.labels)] = np.inf
         return np.asarray(expected.argmin(axis=1))
-
-    def _reached(self, P: Floats, best: Ints) -> Ints:
-        """Answer the classes that reach their thresholds, else the best of those that have none."""
-        assert self.thresholds is not None
-        own = np.isfinite(self.thresholds)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(own & (self.thresholds <= P) & (P > 0), P / self.thresholds, -1.0)
-        first = ratio.argmax(axis=1)
-        if own.all():
-            rest = np.full(len(P), -1)
-        elif self.costs is None:
-            rest = np.where(own, -1.0, P).argmax(axis=1)
-        else:
-            rest = np.where(own[best], np.where(own, -1.0, P).argmax(axis=1), best)
-        return np.where(ratio[np.arange(len(P)), first] > 0, first, rest)
 
     def describe(self, classes: Sequence[Any]) -> list[str]:
         """Say the rule in words, a line each; nothing where the most probable label is the answer.
@@ -348,22 +333,28 @@ class Decision:
         )
         if not table or (held is not None and len(held) != len(_ends(int(held[-1, 1])))):
             raise ValueError("its held-out rows are not in order")
-        abstain, answer = (_share(name, about[name]) if name in about else None for name in ("abstain", "answer"))
+        abstain, answer = (
+            share(name, about[name], one=True) if name in about else None for name in ("abstain", "answer")
+        )
         return cls(thresholds, costs, abstain, answer, held_out=None if held is None else ConfidenceTable(held))
 
 
-def _share(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise LinnetError(f"{name} must be a number from 0 to 1, got {value!r}")
-    return float(value)
+def _reached(P: Floats, best: Ints, thresholds: Floats) -> Ints:
+    """Answer the classes that reach their thresholds, else the best of those that have none."""
+    own = np.isfinite(thresholds)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(own & (thresholds <= P) & (P > 0), P / thresholds, -1.0)
+    first = ratio.argmax(axis=1)
+    rest = np.full(len(P), -1) if own.all() else np.where(own[best], np.where(own, -1.0, P).argmax(axis=1), best)
+    return np.where(ratio[np.arange(len(P)), first] > 0, first, rest)
 
 
 def _thresholds(classes: Sequence[Any], given: Any, base: Floats | None) -> Floats:
     if not isinstance(given, Mapping):
-        return np.full(len(classes), _share("threshold", given))
+        return np.full(len(classes), share("threshold", given, one=True))
     found = np.full(len(classes), np.nan) if base is None else base.copy()
     for label, value in given.items():
-        found[label_number(classes, label)] = _share(f"the threshold of {label}", value)
+        found[label_number(classes, label)] = share(f"the threshold of {label}", value, one=True)
     return found
 
 

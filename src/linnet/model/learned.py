@@ -123,8 +123,7 @@ def complete(numbers: Hashes32) -> Hashes32:
 
 def fitting(numbers: Hashes32, nbytes: int) -> Hashes32:
     """Return what may be kept in a model of so many bytes."""
-    whole, room = complete(numbers), int(nbytes * SHARE) // 4
-    return whole if len(whole) <= room else whole[:room]
+    return complete(numbers)[: int(nbytes * SHARE) // 4]
 
 
 def extended(known: Hashes32, new: Hashes32, nbytes: int) -> Hashes32:

@@ -278,12 +278,10 @@ class CountingModel(LinearClassifier):
         return self.learn(statistics, dtype)
 
     def solve(self, rows: TrainingSet) -> Weights:
-        """Count once; there is nothing to report."""
-        return self.learn(self.statistics(rows), rows.X.values.dtype)
-
-    def solve_soft(self, rows: TrainingSet) -> Weights:
-        """Count the rows once as each class."""
+        """Count once, rows with a weight for every class once as each class; there is nothing to report."""
         return self.learn(label_statistics(rows, self.statistics), rows.X.values.dtype)
+
+    solve_soft = solve
 
     def against_rest(self, rows: TrainingSet) -> Weights:
         """Count rows with a label and rows without."""

@@ -110,13 +110,10 @@ def feature_names(X: Any) -> Array | None:
 
 def check_names(got: Array | None, fitted: Array | None, model: str) -> None:
     """Compare the column names of a frame with those that were seen in fit."""
-    if got is None and fitted is None:
-        return
-    if got is None:
-        warnings.warn(f"X does not have valid feature names, but {model} was fitted with feature names", stacklevel=6)
-        return
-    if fitted is None:
-        warnings.warn(f"X has feature names, but {model} was fitted without feature names", stacklevel=6)
+    if got is None or fitted is None:
+        if got is not fitted:
+            here, there = ("does not have valid", "with") if got is None else ("has", "without")
+            warnings.warn(f"X {here} feature names, but {model} was fitted {there} feature names", stacklevel=6)
         return
     if len(got) == len(fitted) and (got == fitted).all():
         return

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -201,7 +202,7 @@ class _KernelSteps:
         self.coef, self.late = np.zeros_like(self.scores), np.zeros_like(self.scores)  # late: coef times its first step
         self.wrong = np.zeros(len(X), dtype=bool)
         self.steps = 0
-        self.known: dict[int, Floats] = {}
+        self.near = lru_cache(max(1, REMEMBERED // max(1, len(X))))(self._near)
 
     def make_pass(self, order: Ints) -> tuple[int, float]:
         """Meet every row once; returns how many were wrong, and their loss."""
@@ -218,7 +219,7 @@ class _KernelSteps:
 
     def _step(self, i: int, right: int, best: int) -> None:
         size = float(self.weight[i])
-        near = self._near(i)
+        near = self.near(i)
         self.scores[:, right] += size * near
         self.scores[:, best] -= size * near
         for c, a in ((right, size), (best, -size)):
@@ -228,12 +229,7 @@ class _KernelSteps:
 
     def _near(self, i: int) -> Floats:
         """Return k(x, x_i) for every row x."""
-        if i in self.known:
-            return self.known[i]
-        near = np.asarray(self.kernel(self.X, self.X.take(np.array([i]))), dtype=np.float64)[:, 0]
-        if len(self.known) * len(self.X) < REMEMBERED:
-            self.known[i] = near
-        return near
+        return np.asarray(self.kernel(self.X, self.X.take(np.array([i]))), dtype=np.float64)[:, 0]
 
     def coefficients(self, average: bool) -> Floats:
         """Return them as they are, or their mean over all steps, (n_rows, n_classes)."""

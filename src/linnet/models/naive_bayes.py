@@ -510,20 +510,13 @@ class BernoulliNB(NaiveBayes):
         return class_sums(replace(rows, X=replace(X, values=none) if (X.values > 0).all() else self._encode(X)))
 
     def _estimate(self, counted: Statistics, estimate: str) -> Form:
-        beta_1, beta_0 = self._beta()
+        beta_1, beta_0 = np.broadcast_to(per_item("alpha", self.alpha, 2, "side, beta_1 and beta_0"), 2).tolist()
         held = np.minimum(counted.features, counted.rows)  # more only where hashing gave two features one column
         present, absent = pseudo_counts(held, beta_1, estimate), pseudo_counts(counted.rows - held, beta_0, estimate)
         total = counted.rows + {"mle": 0.0, "map": beta_1 + beta_0 - 2.0, "predictive": beta_1 + beta_0}[estimate]
         log_mu, log_no = log_shares(present, total), log_shares(absent, total)
         self.feature_log_prob_, self.feature_log_neg_prob_ = log_mu.T, log_no.T
         return _bernoulli_form(log_mu, log_no, self.class_log_prior_)
-
-    def _beta(self) -> tuple[float, float]:
-        pair = np.asarray(self.alpha, dtype=np.float64)
-        if pair.shape not in ((), (2,)) or not (pair > 0.0).all() or not np.isfinite(pair).all():
-            raise DataError(f"alpha must be a number above 0, or a pair of them (beta_1, beta_0), got {self.alpha!r}")
-        beta_1, beta_0 = np.broadcast_to(pair, 2)
-        return float(beta_1), float(beta_0)
 
     def _draw(self, y: Ints, rng: np.random.Generator) -> Floats:
         return np.asarray(rng.random((len(y), self.n_features_in_)) < np.exp(self.feature_log_prob_)[y], np.float64)

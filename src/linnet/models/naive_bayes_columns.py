@@ -14,9 +14,9 @@ from linnet import arithmetic
 from linnet._kernels import sparse
 from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.errors import DataError
-from linnet.estimator import above_zero, not_negative, whole
+from linnet.estimator import above_zero, not_negative
 from linnet.models.estimator import Traits
-from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums, log_shares, pseudo_counts
+from linnet.models.naive_bayes import Form, NaiveBayes, Statistics, class_sums, log_shares, per_item, pseudo_counts
 from linnet.solvers.losses import log_sigmoid
 from linnet.solvers.matrix import Matrix, TrainingSet
 
@@ -116,16 +116,12 @@ class CategoricalNB(NaiveBayes):
         return Categories(counts, table.reshape(X.n_features, most, n_classes), sizes)
 
     def _least(self, n_features: int) -> Ints:
-        if self.min_categories is None:
-            return np.ones(n_features, dtype=np.int64)
-        if np.ndim(self.min_categories) == 0:
-            return np.full(n_features, whole("min_categories", self.min_categories))
-        least = np.asarray(self.min_categories)
-        if least.shape != (n_features,) or least.dtype.kind not in "iu" or (least < 1).any():
+        least = np.asarray(1 if self.min_categories is None else self.min_categories)
+        if least.shape not in ((), (n_features,)) or least.dtype.kind not in "iu" or (least < 1).any():
             raise DataError(
                 f"min_categories must be a whole number from 1, or one a feature ({n_features}); got {least}"
             )
-        return least.astype(np.int64)
+        return np.broadcast_to(least, n_features).astype(np.int64)
 
     def _estimate(self, counted: Categories, estimate: str) -> Form:
         alpha = above_zero("alpha", self.alpha)
@@ -281,10 +277,13 @@ class GaussianNB(NaiveBayes):
 
     def _posterior(self, counted: Moments, mean: Floats, spread: Floats, estimate: str) -> tuple[Floats, Floats]:
         kappa0, nu0 = above_zero("kappa0", self.kappa0), above_zero("nu0", self.nu0)
-        mu0 = mean if self.mu0 is None else _each("mu0", self.mu0, len(mean))
-        psi0 = nu0 * spread if self.psi0 is None else _each("psi0", self.psi0, len(mean))
-        if self.psi0 is not None and not (psi0 > 0.0).all():
-            raise DataError(f"psi0 must be above 0, got {self.psi0!r}")
+        mu0 = mean if self.mu0 is None else np.asarray(self.mu0, dtype=np.float64)
+        if mu0.shape not in ((), mean.shape) or not np.isfinite(mu0).all():
+            raise DataError(f"mu0 must be a finite number, or one a feature ({len(mean)}); got {self.mu0!r}")
+        mu0 = np.broadcast_to(mu0, len(mean))
+        psi0 = nu0 * spread
+        if self.psi0 is not None:
+            psi0 = np.broadcast_to(per_item("psi0", self.psi0, len(mean), "feature"), len(mean))
         n = counted.rows
         apart = counted.mean - mu0[:, None]
         kappa, nu = kappa0 + n, nu0 + n
@@ -353,11 +352,3 @@ class GaussianNB(NaiveBayes):
         else:
             noise = rng.standard_normal(shape)
         return np.asarray(self.theta_[y] + np.sqrt(self.var_[y]) * noise)
-
-
-def _each(name: str, value: Any, n: int) -> Floats:
-    """Return a finite number for each feature."""
-    array = np.asarray(value, dtype=np.float64)
-    if array.shape not in ((), (n,)) or not np.isfinite(array).all():
-        raise DataError(f"{name} must be a finite number, or one a feature ({n}); got {value!r}")
-    return np.broadcast_to(array, n)

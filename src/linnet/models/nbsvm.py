@@ -139,7 +139,9 @@ class NBSVM(DecisionModel):
         r = np.ascontiguousarray(log_count_ratio(counted.features, alpha, signed=True).T)
         ratio = r if power == 1.0 else np.sign(r) * arithmetic.power(np.abs(r), power)
         gain = np.abs(ratio)
-        odds = _log_odds(counted.rows) if truth("fit_intercept", self.fit_intercept) else 0.0
+        rows = np.maximum(counted.rows, 0.5)  # a class without rows, as a fold may have, counts as half a row
+        odds = arithmetic.log(rows) - arithmetic.log(arithmetic.total(rows) - rows)  # of the class against the others
+        odds = (odds[1:] if len(rows) == 2 else odds) * truth("fit_intercept", self.fit_intercept)
 
         def interpolated(W: Array, b: Floats) -> Weights:
             if beta < 1.0:
@@ -150,13 +152,3 @@ class NBSVM(DecisionModel):
             return W, b
 
         return ratio, interpolated
-
-
-def _log_odds(rows: Floats) -> Floats:
-    """Return log(rows of the class / other rows) for each output, from the weighted rows of each class.
-
-    A class without rows, as a fold may have, counts as half a row.
-    """
-    n_classes, rows = len(rows), np.maximum(rows, 0.5)
-    odds = arithmetic.log(rows) - arithmetic.log(arithmetic.total(rows) - rows)
-    return np.asarray(odds[1:] if n_classes == 2 else odds)

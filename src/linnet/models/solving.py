@@ -10,7 +10,7 @@ distinct ones, in an order that their content decides: the order of the data doe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from linnet import arithmetic, solvers
-from linnet.array_types import Floats, Ints32
+from linnet.array_types import Floats
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError
 from linnet.estimator import above_zero, not_negative, one_of, truth, whole
 from linnet.models.inputs import seed_of
 from linnet.solvers.callbacks import Callback, SolverResult, Weights, showing, warn_unfinished
 from linnet.solvers.losses import Loss, Softmax
-from linnet.solvers.matrix import Distinct, Matrix, TrainingSet
+from linnet.solvers.matrix import Distinct, TrainingSet
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,15 @@ def watched(
     kept, held = split_indices(rows.y[of.rows], seed, (1.0 - part, part))
     if not len(held) or not len(kept):
         raise DataError(f"validation_fraction={part:g} of {len(of.rows)} rows leaves none to learn from or to judge by")
-    judge = accuracy_on(rows.X.take(of.rows[held]), rows.y[of.rows[held]], of.weight[held])
+    X, y, weight = rows.X.take(of.rows[held]), rows.y[of.rows[held]], of.weight[held]
+
+    def accuracy(weights: Weights) -> float:
+        S = X.dot(weights[0]) + weights[1]
+        right = (S[:, 0] > 0.0) == (y == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y
+        return arithmetic.mean(right, weights=weight)
+
     learned_from = Distinct(of.rows[kept], of.weight[kept], of.place)
-    return Callback(rows.on_epoch, judge=judge, patience=early.patience), learned_from
+    return Callback(rows.on_epoch, judge=accuracy, patience=early.patience), learned_from
 
 
 def outputs(W: Floats, b: Floats) -> Weights:
@@ -207,15 +213,3 @@ def fit_optimised(
         warn_unfinished(type(model).__name__, found.passes, found.violation, optimiser.tol)
     W, b = shown(*problem.weights(found.w))
     return W.astype(rows.X.values.dtype), b
-
-
-def accuracy_on(X: Matrix, y: Ints32, weight: Floats) -> Callable[[Weights], float]:
-    """Return the accuracy of weights on held-out rows."""
-
-    def accuracy(weights: Weights) -> float:
-        W, b = weights
-        S = X.dot(W) + b
-        right = (S[:, 0] > 0.0) == (y == 1) if S.shape[1] == 1 else S.argmax(axis=1) == y
-        return arithmetic.mean(right, weights=weight)
-
-    return accuracy
