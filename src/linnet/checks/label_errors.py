@@ -20,7 +20,7 @@ from linnet.data.splitting import fold_indices
 from linnet.draw.terminal import count as counted
 from linnet.features.blocks import Blocks, Chars, Words
 from linnet.features.buffers import text_buffers
-from linnet.features.counting import Counted, Seen, names_of, thread_count
+from linnet.features.counting import Seen, names_of, thread_count
 from linnet.features.derived import Texts
 from linnet.features.plan import SHORT_DOCUMENT
 from linnet.models import MultinomialNB
@@ -45,8 +45,8 @@ def label_errors(m: CheckedData) -> Finding:
         return Finding("label-errors", "ok", "too few different rows to judge labels by a model")
     if len(labels) > min(MOST_CLASSES, len(m) // 4):
         return Finding("label-errors", "ok", f"{len(labels):,} labels for {len(m):,} rows are too many to judge")
-    plan = _Plan.of(m)
-    scores, folds = plan.run(m)
+    plan = _HeldOutFits(m)
+    scores, folds = plan.run()
     doubts = _Doubts.of(scores, y, labels)
     listed = doubts.ranking[doubts.suspected[doubts.ranking]]
     shares, what, least = (np.bincount(y), "rows", WEAK) if y.ndim == 1 else (y.sum(axis=0), "labels", WEAK_SETS)
@@ -76,7 +76,7 @@ def label_errors(m: CheckedData) -> Finding:
         )
         return Finding("label-errors", "note", says, details=details, arrays=arrays)
     shown = listed[:SHOWN]
-    words = plan.explain(m, folds, shown, doubts)
+    words = plan.explain(folds, shown, doubts)
     examples = tuple(
         {
             "row": int(m.source_rows[row]), "label": m.label(row), "suggested": names[row],
@@ -158,57 +158,49 @@ def _probabilities(scores: Floats, codes: Ints32) -> Floats:
     return probabilities(scores * Calibration.fit(scores, codes, shifted=False).scale)
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """Which features, model and folds the size of the data allows."""
+class _HeldOutFits:
+    """Fits of folds, with the features, the model and as many folds as the size of the data allows."""
 
-    blocks: Blocks
-    counted: Counted
-    name: str
-    folds: int
-
-    @classmethod
-    def of(cls, m: CheckedData) -> _Plan:
-        pieces = text_buffers(m.data.text)
-        size = sum(int(p.offsets[-1] - p.offsets[0]) for p in pieces)
+    def __init__(self, m: CheckedData) -> None:
+        self.m, self.buffers, self.outputs = m, text_buffers(m.data.text), len(m.data.labels)
+        if self.outputs == 2 and m.y.ndim == 1:
+            self.outputs = 1
+        size = sum(int(p.offsets[-1] - p.offsets[0]) for p in self.buffers)
         short = size < SHORT_DOCUMENT * len(m) and size <= CHARS_UP_TO
-        blocks: Blocks = (Words(1, 2), Chars(2, 5)) if short else (Words(1, 2),)
-        outputs = 1 if len(m.data.labels) == 2 and m.y.ndim == 1 else len(m.data.labels)
-        counted_ = _frequent(Texts(pieces).count(blocks, threads=m.threads), outputs)
-        work = len(counted_.rows.indices) * outputs
-        most = min(10, int(np.bincount(m.codes).max()), len(m))
+        self.blocks: Blocks = (Words(1, 2), Chars(2, 5)) if short else (Words(1, 2),)
+        counted_ = Texts(self.buffers).count(self.blocks, threads=m.threads)
+        df, most = counted_.rows.document_frequency(), MOST_WEIGHTS // self.outputs
+        # columns of one document are left out, then the rarest, so that the weights of a fold stay bounded
+        least = max(2, int(np.sort(df)[-most]) + 1) if len(df) > most else 2
+        self.counted = counted_.keep(np.flatnonzero(df >= least))
+        work = len(self.counted.rows.indices) * self.outputs
         folds = next((f for f, limit in WORK if work * f <= limit), 0)
-        return cls(blocks, counted_, "svm" if folds else "nb", max(2, min(folds or 5, most)))
+        self.folds = max(2, min(folds or 5, int(np.bincount(m.codes).max()), len(m)))
+        self.name, self.ratio = ("svm", 0.5) if folds else ("nb", 0.0)
+        self.model: Any = LinearSVM(C=0.1) if folds else MultinomialNB()
 
-    @property
-    def model(self) -> Any:
-        return LinearSVM(C=0.1) if self.name == "svm" else MultinomialNB()
-
-    def run(self, m: CheckedData) -> tuple[Floats, list[tuple[Fold, Scored, Ints]]]:
+    def run(self) -> tuple[Floats, list[tuple[Fold, Scored, Ints]]]:
         """Fit every fold; return the score of every row by the model that did not see it, and the fits."""
-        y, n_classes = m.y, len(m.data.labels)
-        scores = np.zeros((len(m), 1 if n_classes == 2 and y.ndim == 1 else n_classes))
-        validation = CrossValidation(self.counted.rows, self.blocks, y, n_classes, min_df=2)
+        m, y = self.m, self.m.y
+        scores = np.zeros((len(m), self.outputs))
+        validation = CrossValidation(self.counted.rows, self.blocks, y, len(m.data.labels), min_df=2)
         out = []
         # the same texts are held out together: a copy with the same wrong label would vouch for it
         for fit_on, held in fold_indices(strata(y), m.seed, self.folds, groups=m.exact[: len(m)]):
             fold = Fold(fit_on, held)
-            ratio = 0.5 if self.name == "svm" else 0.0
-            found = validation.fit(fold, self.model, self.model.plan, ratio, threads=thread_count(m.threads))
+            found = validation.fit(fold, self.model, self.model.plan, self.ratio, threads=thread_count(m.threads))
             scores[held] = np.where(np.isfinite(found.scores), found.scores, -50.0)  # a class the fold did not have
             out.append((fold, found, validation.part(fold).columns))
             validation.forget()
         return scores, out
 
-    def explain(
-        self, m: CheckedData, folds: list[tuple[Fold, Scored, Ints]], shown: Ints, doubts: _Doubts
-    ) -> dict[int, list[str]]:
+    def explain(self, folds: list[tuple[Fold, Scored, Ints]], shown: Ints, doubts: _Doubts) -> dict[int, list[str]]:
         """Return the words that speak most for the suggested label, or against the one too many, for each row shown."""
         from linnet.explain import explain
         from linnet.pipeline.fit import WeightedColumns, assemble
 
         words: dict[int, list[str]] = {}
-        buffers, classes = text_buffers(m.data.text), tuple(m.data.labels)
+        classes = tuple(self.m.data.labels)
         for fold, found, columns in folds:
             mine = np.intersect1d(shown, fold.held_out)
             if not len(mine):
@@ -216,18 +208,11 @@ class _Plan:
             seen, fingerprints = self.counted.seen.take(columns), self.counted.fingerprints[columns]
 
             def names(some: Ints, seen: Seen = seen, fingerprints: Any = fingerprints) -> Any:
-                return names_of(buffers, self.blocks, seen.take(some), fingerprints[some])
+                return names_of(self.buffers, self.blocks, seen.take(some), fingerprints[some])
 
             fitted = WeightedColumns(fingerprints, names, self.blocks, found.weights.norm, found.W)
             model = assemble(fitted, self.model.plan, classes, found.b, False, {}, named=1)
             for row in mine.tolist():
-                ranked = explain(model, m.text(row), classes[doubts.about[row]]).by_word()
+                ranked = explain(model, self.m.text(row), classes[doubts.about[row]]).by_word()
                 words[row] = [word for word, value in ranked if doubts.sign[row] * value > 0][:5]
         return words
-
-
-def _frequent(counted_: Counted, outputs: int) -> Counted:
-    """Drop columns of one document, then the rarest, so that the weights of a fold stay bounded."""
-    df, most = counted_.rows.document_frequency(), MOST_WEIGHTS // outputs
-    least = max(2, int(np.sort(df)[-most]) + 1) if len(df) > most else 2
-    return counted_.keep(np.flatnonzero(df >= least))

@@ -60,7 +60,7 @@ def loopholes(m: CheckedData) -> Finding:
     """Name words that give a label away, odd ones first."""
     if len(m.data.labels) < 2:
         return Finding("loopholes", "ok", "one label only: nothing to give away")
-    table = _Table.of(m)
+    table = _Table(m)
     found = {**_giving_away(m, table), **_fading(m, table)}  # a word that does both is told once, as the latter
     ranked = sorted(found.values(), key=lambda one: (-one["weight"], one["word"]))
     listed = [{k: v for k, v in one.items() if k != "weight"} for one in ranked[:MOST]]
@@ -111,18 +111,10 @@ class _Side:
         return cls(counts.astype(np.float64), sizes.astype(np.float64), df.astype(np.float64), int(labelled.sum()))
 
 
-@dataclass(frozen=True)
 class _Table:
     """The words of all the data, of the part that is compared, and of what it is compared with."""
 
-    names: list[str]
-    what: str  # that the data is compared with
-    whole: _Side
-    here: _Side
-    there: _Side
-
-    @classmethod
-    def of(cls, m: CheckedData) -> _Table:
+    def __init__(self, m: CheckedData) -> None:
         blocks, n, k = (Words(1, 1),), len(m), len(m.data.labels)
         counted_ = m.counted(blocks)
         df = counted_.rows.slice(0, n).document_frequency()
@@ -130,9 +122,11 @@ class _Table:
         copied = replace(counted_, rows=counted_.rows.take(np.arange(m.starts[-1])))  # others count on the same rows
         every = copied.keep(kept).rows
         y, there = _compared(m)
-        sides = [_Side.of(every, y, rows, k) for rows in (np.arange(len(y)) < n, ~there, there)]
-        names = list(counted_.names(m.pieces, blocks, kept))
-        return cls(names, "the other set" if m.others else "the later rows", *sides)
+        self.whole, self.here, self.there = (
+            _Side.of(every, y, rows, k) for rows in (np.arange(len(y)) < n, ~there, there)
+        )
+        self.names = list(counted_.names(m.pieces, blocks, kept))
+        self.what = "the other set" if m.others else "the later rows"
 
 
 def _compared(m: CheckedData) -> tuple[Array, Bools]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from statistics import NormalDist, median
 from typing import Any
 
@@ -492,36 +493,29 @@ def pairs_of(
     independent, so the corrected repeated k-fold t-test decides. The best model is known only after looking, so all
     pairs count in Holm's correction, not just those with the best.
     """
-    found = [
-        _pair(a, b, answers[a.name], answers[b.name], rows, folds, repeats, seed, macro=k == 0)
-        for k, a in enumerate(models)
-        for b in models[k + 1 :]
-    ]
+    n_train, n_held = np.mean([(x.train_rows, len(x.held)) for x in answers[models[0].name]], axis=0)
+    found = []
+    for a, b in combinations(models, 2):
+        held, first = _joined(answers[a.name][:folds])
+        _, second = _joined(answers[b.name][:folds])
+        right_a, right_b = rows.scores(held, first), rows.scores(held, second)
+        by_rows = mcnemar(right_a, right_b) if rows.sets is None else paired_t(right_a, right_b)
+        by_fold = np.array(a.fold_accuracy) - np.array(b.fold_accuracy)
+        fold_test = corrected_t(by_fold, n_train, n_held, repeats=repeats) if len(by_fold) > 1 else None
+        bootstrap, macro_f1 = by_rows, None
+        if rows.sets is None:
+            right = np.ones(len(held), bool)
+            bootstrap = paired_bootstrap(right, right_a.astype(bool), right_b.astype(bool), seed=seed)
+            if a is models[0]:
+                macro_f1 = paired_bootstrap(rows.codes[held], first, second, metric="macro-f1", draws=1000, seed=seed)
+        test, discordant = (
+            fold_test if repeats > 1 and fold_test is not None else by_rows,
+            int(np.sum(right_a != right_b)),
+        )
+        found.append(
+            Pair(a.name, b.name, a.accuracy - b.accuracy, discordant, test.p, test, bootstrap, fold_test, macro_f1)
+        )
     return tuple(replace(one, p=float(p)) for p, one in zip(holm([one.p for one in found]), found, strict=True))
-
-
-def _pair(
-    a: ModelScores, b: ModelScores, answers_a: Sequence[FoldAnswers], answers_b: Sequence[FoldAnswers], rows: ComparedRows,
-    folds: int, repeats: int, seed: int, *, macro: bool,
-) -> Pair:  # fmt: skip
-    """Compare two models; p is not yet corrected for the number of pairs."""
-    held, first = _joined(answers_a[:folds])
-    _, second = _joined(answers_b[:folds])
-    right_a, right_b = rows.scores(held, first), rows.scores(held, second)
-    by_rows = mcnemar(right_a, right_b) if rows.sets is None else paired_t(right_a, right_b)
-    by_fold = np.array(a.fold_accuracy) - np.array(b.fold_accuracy)
-    n_train, n_held = np.mean([(x.train_rows, len(x.held)) for x in answers_a], axis=0)
-    fold_test = corrected_t(by_fold, n_train, n_held, repeats=repeats) if len(by_fold) > 1 else None
-    bootstrap, macro_f1 = by_rows, None
-    if rows.sets is None:
-        right = np.ones(len(held), bool)
-        bootstrap = paired_bootstrap(right, right_a.astype(bool), right_b.astype(bool), seed=seed)
-        if macro:
-            macro_f1 = paired_bootstrap(rows.codes[held], first, second, metric="macro-f1", draws=1000, seed=seed)
-    test, discordant = fold_test if repeats > 1 and fold_test is not None else by_rows, int(np.sum(right_a != right_b))
-    return Pair(
-        a.name, b.name, a.accuracy - b.accuracy, discordant, test.p, test, bootstrap, fold_test, macro_f1
-    )  # fmt: skip
 
 
 FEW_ROWS = 500  # below this, ten folds: five would leave too few rows to learn from
@@ -648,22 +642,18 @@ class _ComparisonRun:
         answers: dict[str, list[FoldAnswers]] = {spec.name: [] for spec in self.specs}
         try:
             for k, (fit_on, held) in enumerate(self.pairs):
-                for spec in self.specs:
-                    if spec.name in self.skipped:
-                        continue
+                for spec in (spec for spec in self.specs if spec.name in answers):
                     try:
-                        answers[spec.name].append(self._ask(spec, fit_on, held, measure=k == 0))
+                        found = answer(spec, self.rows, fit_on, held, share=self.share, measure=k == 0)
                     except LinnetError as error:
                         self.skipped[spec.name] = str(error).splitlines()[0]
                         self.total -= len(self.pairs) - k
+                        del answers[spec.name]
                         continue
-                    self._say("fold", spec, k, answers[spec.name][-1])
+                    answers[spec.name].append(found)
+                    self._say("fold", spec, k, found)
         except KeyboardInterrupt:
             self.stopped = True
-        return self._whole({name: mine for name, mine in answers.items() if name not in self.skipped}, folds)
-
-    def _whole(self, answers: dict[str, list[FoldAnswers]], folds: int) -> dict[str, list[FoldAnswers]]:
-        """Keep what can be compared: whole repeats, or else the folds that are done by all."""
         if not answers:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self.skipped.items())
             raise LinnetError(f"no model can take this data ({reasons})")
@@ -672,12 +662,8 @@ class _ComparisonRun:
             raise KeyboardInterrupt
         return {name: mine[: done // folds * folds or done] for name, mine in answers.items()}
 
-    def _ask(self, spec: Spec, fit_on: Ints, held: Ints, *, measure: bool = False) -> FoldAnswers:
-        found = answer(spec, self.rows, fit_on, held, share=self.share, measure=measure)
-        self.done += 1
-        return found
-
     def _say(self, kind: str, spec: Spec, fold: int, found: FoldAnswers) -> None:
+        self.done += 1
         if self.on_event is not None:
             whole = self.done + len(self.skipped) >= len(self.specs)  # one fold at least was done by all
             left = (time.perf_counter() - self.began) / self.done * max(0, self.total - self.done) if whole else None
@@ -690,16 +676,13 @@ class _ComparisonRun:
     def curve(self, name: str, full: list[FoldAnswers], seed: int) -> Curve:
         """Return the learning curve of a model on the first repeat: its folds with a half, a quarter ... of the rows."""
         spec = next(spec for spec in self.specs if spec.name == name)
-        folds = len(full)
-        shrunk = [self._halves(fit_on, seed) for fit_on, _ in self.pairs[:folds]]
+        shrunk = [self._halves(fit_on, seed) for fit_on, _ in self.pairs[: len(full)]]
         done: list[list[FoldAnswers]] = []
         try:
-            for step in reversed(
-                range(0 if self.stopped else min(map(len, shrunk)))
-            ):  # the small ones first: they are quick
+            for step in reversed([] if self.stopped else list(zip(*shrunk, strict=False))):  # the small ones are quick
                 found = []
-                for k in range(folds):
-                    found.append(self._ask(spec, shrunk[k][step], self.pairs[k][1]))
+                for k, fit_on in enumerate(step):
+                    found.append(answer(spec, self.rows, fit_on, self.pairs[k][1], share=self.share, measure=False))
                     self._say("curve", spec, k, found[-1])
                 done.append(found)
         except KeyboardInterrupt:
