@@ -102,9 +102,7 @@ class _DaskTasks(Tasks):
         """In a thread of Dask: tell what a task gave."""
         try:
             worker, value, error = future.result()
-        except (
-            BaseException
-        ) as died:  # Dask's own error: the worker died or was restarted with the task or with its result
+        except BaseException as died:  # of Dask: the worker died or was restarted with the task or with its result
             self.news.put(News(future.key, "lost", type(died).__name__))
             return
         self.futures.pop(future.key, None)

@@ -28,6 +28,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any, ClassVar
 
@@ -70,8 +71,10 @@ Callback = Callable[[ShardEvent], None]
 class SharedValue:
     """A value that every worker has; made by `Engine.broadcast`, given to the function as the value itself."""
 
-    def __init__(self, key: int, value: Any) -> None:
-        self.key, self.value = key, value
+    keys = count()
+
+    def __init__(self, value: Any) -> None:
+        self.key, self.value = next(self.keys), value
 
 
 @dataclass(frozen=True)
@@ -206,7 +209,6 @@ class Engine(ABC):
         if timeout is not None and timeout <= 0:
             raise LinnetError(f"timeout must be a number of seconds above 0, got {timeout}")
         self.retries, self.timeout, self.threads = retries, timeout, threads
-        self._keys = 0
 
     @property
     @abstractmethod
@@ -230,8 +232,7 @@ class Engine(ABC):
 
     def broadcast(self, value: Any) -> SharedValue:
         """Hand a value to every worker, once, however many shards use it."""
-        self._keys += 1
-        return SharedValue(self._keys, value)
+        return SharedValue(value)
 
     def add_up(
         self,
@@ -305,8 +306,6 @@ class TreeSum:
     @property
     def value(self) -> Any:
         """The sum of all values."""
-        if (len(self.sizes) - 1, 0) not in self.waiting:
-            raise LinnetError("not all values have come in yet")
         return self.waiting[len(self.sizes) - 1, 0]
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import multiprocessing
 import os
 import sys
 import uuid
 import warnings
 from collections.abc import Hashable, Sequence
+from multiprocessing.pool import ThreadPool
 from typing import Any
 
 from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks, call
@@ -65,24 +67,13 @@ class SparkEngine(Engine):
 
     def _wait(self, seconds: float) -> None:
         """Wait until an executor has done a first job; a master that is not there fails it, one without workers never does."""
-        from pyspark import InheritableThread
-
-        failed: list[Exception] = []
-
-        def first() -> None:
+        with ThreadPool(1) as pool:
+            first = pool.apply_async(self._context.parallelize([0], 1).count)
             try:
-                self._context.parallelize([0], 1).count()
-            except Exception as error:
-                failed.append(error)
-
-        thread = InheritableThread(target=first, daemon=True)
-        thread.start()
-        thread.join(seconds)
-        if failed:
-            raise failed[0]
-        if thread.is_alive():
-            self.close()
-            raise TimeoutError(f"no answer in {seconds:g} seconds")
+                first.get(seconds)
+            except multiprocessing.TimeoutError:
+                self.close()
+                raise TimeoutError(f"no answer in {seconds:g} seconds") from None
 
     @property
     def workers(self) -> int:
