@@ -326,10 +326,7 @@ class ProbabilityModel(LinearClassifier):
 
 @dataclass(frozen=True)
 class EpochState:
-    """Weights after some rows: the last ones, from which steps go on, and their mean over the steps, to predict with.
-
-    States add up to the mean by rows.
-    """
+    """Weights after some rows: the last ones, from which steps go on, and their mean over the steps, to predict with."""
 
     W: Floats  # (n_features, n_outputs)
     b: Floats
@@ -349,17 +346,15 @@ class EpochState:
         """Return the state before the first row."""
         return cls.at(np.zeros((n_features, n_outputs)), np.zeros(n_outputs))
 
-    def __add__(self, other: EpochState) -> EpochState:
-        n = self.n_rows + other.n_rows
-        share, rest = (self.n_rows / n, other.n_rows / n) if n else (0.5, 0.5)
-        return EpochState(
-            share * self.W + rest * other.W, share * self.b + rest * other.b, share * self.mean_weights + rest * other.mean_weights,
-            share * self.mean_intercept + rest * other.mean_intercept, n, self.loss + other.loss, self.changed + other.changed,
-        )  # fmt: skip
-
     def then(self, new: EpochState) -> EpochState:
         """Return the state after more rows, which went on from here."""
-        return replace(self + new, W=new.W, b=new.b) if self.n_rows + new.n_rows else new
+        n = self.n_rows + new.n_rows
+        if not n:
+            return new
+        share, rest = self.n_rows / n, new.n_rows / n
+        mean = share * self.mean_weights + rest * new.mean_weights
+        shift = share * self.mean_intercept + rest * new.mean_intercept
+        return EpochState(new.W, new.b, mean, shift, n, self.loss + new.loss, self.changed + new.changed)
 
 
 class StepModel(DecisionModel):
@@ -387,7 +382,12 @@ class StepModel(DecisionModel):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one epoch over one more batch; the first call must name all classes."""
         batch, known = self._batch(X, y, classes, sample_weight)
-        state = self._state_so_far(batch)
+        if not hasattr(self, "classes_"):
+            state = EpochState.zero(batch.X.n_features, batch.n_outputs)
+        elif "_state" in vars(self):
+            state = self._state
+        else:  # after ``fit`` its weights, as if they were those of one row
+            state = EpochState.at(np.array(self.coef_.T, dtype=np.float64), self.intercept_, 1)
         seed = (seed_of(self.random_state), state.n_rows)
         self._state = state.then(self.epoch(self._plain(batch), state, seed))
         self.classes_ = known
@@ -395,15 +395,6 @@ class StepModel(DecisionModel):
         return self
 
     _state: EpochState
-
-    def _state_so_far(self, batch: TrainingSet) -> EpochState:
-        """Return where batches go on: zero before the first; after ``fit``, its weights, as if they were those of one row."""
-        if not hasattr(self, "classes_"):
-            return EpochState.zero(batch.X.n_features, batch.n_outputs)
-        if "_state" in vars(self):
-            return self._state
-        W = np.array(self.coef_.T, dtype=np.float64)
-        return EpochState.at(W, self.intercept_, 1)
 
 
 class EpochModel(StepModel):

@@ -132,12 +132,10 @@ class FeedForward(DecisionModel, ProbabilityModel):
 
     def _held_out(self, of: Distinct, y: Ints32, seed: int) -> tuple[Ints32, Ints32]:
         """Return the rows to learn from and the rows to judge by."""
-        none = of.rows[:0]
-        if self.validation_fraction is None:
-            return of.rows, none
-        share = share_below_one("validation_fraction", self.validation_fraction)
+        part = self.validation_fraction
+        share = 0.0 if part is None else share_below_one("validation_fraction", part)
         if share * len(of.rows) < FEWEST_HELD:
-            return of.rows, none
+            return of.rows, of.rows[:0]
         learn, judge = split_indices(y[of.rows], seed, (1.0 - share, share))
         return of.rows[learn], of.rows[judge]
 

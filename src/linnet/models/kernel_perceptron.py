@@ -208,24 +208,18 @@ class _KernelSteps:
         """Meet every row once; returns how many were wrong, and their loss."""
         changed, loss = 0, 0.0
         for i in order.tolist():
-            score, right = self.scores[i], self.y[i]
+            score, right, size = self.scores[i], int(self.y[i]), float(self.weight[i])
             best = int(score.argmax())
             if best != right:
                 changed += 1
-                loss += self.weight[i] * float(score[best] - score[right])
-                self._step(i, int(right), best)
+                loss += size * float(score[best] - score[right])
+                for c, a in ((right, size), (best, -size)):
+                    self.scores[:, c] += a * self.near(i)
+                    self.coef[i, c] += a
+                    self.late[i, c] += self.steps * a
+                self.wrong[i] = True
             self.steps += 1
         return changed, loss
-
-    def _step(self, i: int, right: int, best: int) -> None:
-        size = float(self.weight[i])
-        near = self.near(i)
-        self.scores[:, right] += size * near
-        self.scores[:, best] -= size * near
-        for c, a in ((right, size), (best, -size)):
-            self.coef[i, c] += a
-            self.late[i, c] += self.steps * a
-        self.wrong[i] = True
 
     def _near(self, i: int) -> Floats:
         """Return k(x, x_i) for every row x."""

@@ -65,9 +65,8 @@ def listed(entries: list[WordEntry], classes: Sequence[Any], block: Words = _WOR
     for e, words in zip(entries, words_of([e.text for e in entries], block.tokens, block.case), strict=True):
         if not 1 <= len(words) <= LONGEST:
             raise DataError(f"{e.where}: {e.text!r} is {len(words)} words long; an entry has 1 to {LONGEST}")
-        before = found.setdefault(tuple(words), {}).setdefault(
-            number[e.label], e
-        )  # of "No!" and "NO!" the first counts
+        mine = found.setdefault(tuple(words), {})
+        before = mine.setdefault(number[e.label], e)  # of "No!" and "NO!" the first counts
         if before.weight != e.weight and before.text == e.text:
             raise DataError(f"{e.where}: {e.text!r} has another weight for {e.label!r} than {before.where}; keep one")
     wanted = sorted(found, key=len)

@@ -17,12 +17,10 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from linnet.estimator import above_zero, one_of, truth
 from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import EpochModel, EpochState
-from linnet.solvers.dual import hinge_steps, signs_of
+from linnet.models.solving import hinge_epoch
 from linnet.solvers.matrix import TrainingSet
 
 LOSSES = ("hinge", "squared_hinge")
@@ -56,14 +54,8 @@ class PassiveAggressive(EpochModel):
 
     def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
         """Visit the distinct rows once; C is multiplied by their weight."""
-        X, y, C = rows.X, rows.y, above_zero("C", self.C)
-        squared = one_of("loss", self.loss, LOSSES) == "squared_hinge"
-        of = rows.distinct()
-        cost = np.zeros(len(y))
-        cost[of.rows] = C * of.weight
-        order = np.random.Generator(np.random.PCG64(seed)).permutation(of.rows).astype(np.int32)
-        W, b, loss, moved = hinge_steps(
-            X, signs_of(y, rows.n_classes), cost, start.W, start.b, [order], squared=squared,
-            bias_scale=float(truth("fit_intercept", self.fit_intercept)),
-        )  # fmt: skip
-        return EpochState(W, b, W, b, len(order), loss, moved)
+        squared, intercept = (
+            one_of("loss", self.loss, LOSSES) == "squared_hinge",
+            truth("fit_intercept", self.fit_intercept),
+        )
+        return hinge_epoch(above_zero("C", self.C), rows, start, seed, 1, squared=squared, bias_scale=float(intercept))

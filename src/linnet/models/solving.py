@@ -23,8 +23,10 @@ from linnet.array_types import Floats
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError
 from linnet.estimator import above_zero, not_negative, one_of, truth, whole
+from linnet.models.estimator import EpochState
 from linnet.models.inputs import seed_of
 from linnet.solvers.callbacks import Callback, SolverResult, Weights, showing, warn_unfinished
+from linnet.solvers.dual import hinge_steps, signs_of
 from linnet.solvers.losses import Loss, Softmax
 from linnet.solvers.matrix import Distinct, TrainingSet
 
@@ -121,6 +123,19 @@ def fit_sgd(
     )  # fmt: skip
     model.n_iter_, model.interrupted_ = run.epochs, run.interrupted
     return outputs(run.W, run.b) if watch.best is None else watch.best
+
+
+def hinge_epoch(
+    C: float, rows: TrainingSet, start: EpochState, seed: tuple[int, ...], passes: int, *, squared: bool, bias_scale: float
+) -> EpochState:  # fmt: skip
+    """Pass over the distinct rows, each a step on the dual of 1/2 |W - W_0|^2 + C sum_i s_i loss_i; returns the state after them."""
+    rng, of, cost = np.random.Generator(np.random.PCG64(seed)), rows.distinct(), np.zeros(len(rows))
+    cost[of.rows] = C * of.weight
+    W, b, loss, moved = hinge_steps(
+        rows.X.explicit(), signs_of(rows.y, rows.n_classes), cost, start.W, start.b,
+        [rng.permutation(of.rows).astype(np.int32) for _ in range(passes)], squared=squared, bias_scale=bias_scale,
+    )  # fmt: skip
+    return EpochState.at(W, b, len(of.rows), loss, moved)
 
 
 def stopping_of(solver: Any) -> tuple[Any, solvers.EarlyStopping | None]:

@@ -43,7 +43,7 @@ from linnet.models.estimator import EpochState, StepModel, Traits
 from linnet.models.inputs import seed_of
 from linnet.solvers import dual
 from linnet.solvers.callbacks import Weights, showing
-from linnet.solvers.dual import hinge_steps, signs_of
+from linnet.solvers.dual import signs_of
 from linnet.solvers.losses import SquaredHinge
 from linnet.solvers.matrix import Compact, Distinct, Matrix, RowBlocks, TrainingSet, compact, compact_gain
 
@@ -190,15 +190,8 @@ class LinearSVM(StepModel):
         """Move the weights as little as the rows ask for: a few passes over the dual of 1/2 |W - W_0|^2 + C sum_i s_i loss_i."""
         if self.cost is not None:
             raise DataError("cost belongs to fit with solver='sgd'; partial_fit takes class_weight or sample_weight")
-        rng, of = np.random.Generator(np.random.PCG64(seed)), rows.distinct()
-        cost = np.zeros(len(rows))
-        cost[of.rows] = above_zero("C", self.C) * of.weight
-        W, b, loss, moved = hinge_steps(
-            rows.X.explicit(), signs_of(rows.y, rows.n_classes), cost, start.W, start.b,
-            [rng.permutation(of.rows).astype(np.int32) for _ in range(STEPS)], bias_scale=self._bias_scale(),
-            squared=self._squared(),
-        )  # fmt: skip
-        return EpochState(W, b, W, b, len(of.rows), loss, moved)
+        C, scale = above_zero("C", self.C), self._bias_scale()
+        return solving.hinge_epoch(C, rows, start, seed, STEPS, squared=self._squared(), bias_scale=scale)
 
     def _bias_scale(self) -> float:
         scale = above_zero("intercept_scaling", self.intercept_scaling)

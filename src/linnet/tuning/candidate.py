@@ -129,7 +129,7 @@ class SearchSpace:
 
     def own(self, model: str) -> Candidate:
         """Return a model as its recipe has it, with the first value of every setting."""
-        plan = self._plan(model)
+        plan: FeaturePlan = MODELS[model].plan
         blocks = self.default if plan.features is None else describe((*plan.features, *self.lists))
         settings = {name: values[0] for name, values in plan.grid if values}
         if self.many:
@@ -176,7 +176,7 @@ class SearchSpace:
         return describe((*once, *self.lists))
 
     def _setting(self, c: Candidate, rng: np.random.Generator) -> Candidate:
-        settings, grid = dict(c.params), dict(self._plan(c.model).grid)
+        settings, grid = dict(c.params), dict(MODELS[c.model].plan.grid)
         name = _one(sorted(settings), rng)
         value, values = settings[name], grid.get(name, ())
         if _numbers((*values, value)):
@@ -188,17 +188,13 @@ class SearchSpace:
 
     def _weighting(self, c: Candidate, rng: np.random.Generator) -> Candidate:
         """Change one thing of the weighting; None stands for what the recipe of the model has."""
-        plan = self._plan(c.model)
+        plan: FeaturePlan = MODELS[c.model].plan
         usual = {"tf": plan.tf, "idf": plan.idf, "norm": plan.norm or "none"}
         name = _one([name for name in WEIGHTINGS if name != "norm" or plan.norm != "mean"], rng)
         now = usual.get(name) if getattr(c, name) is None else getattr(c, name)
         value = _one([value for value in WEIGHTINGS[name] if value != now], rng)
         changed: dict[str, Any] = {name: None if value == usual.get(name) else value}
         return replace(c, **changed)
-
-    def _plan(self, model: str) -> FeaturePlan:
-        found: FeaturePlan = MODELS[model].plan
-        return found
 
     def _fitting(self, c: Candidate) -> Candidate:
         """Return a candidate as its model takes it, with no more features than the bound: the most frequent ones.

@@ -7,9 +7,11 @@ drawn depends on the seed and on the scores so far, never on the time: a longer 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +96,7 @@ def tune(
         "data": columns_digest(rows, *(() if held is None else (held,))), "seed": random_state, "metric": metric, "max_size": size,
         "max_memory": memory, "models": names, "lists": describe(blocks),
     }  # fmt: skip
-    kept = SearchState(None if state is None else Path(state), about, fresh=fresh)
-    try:
+    with contextlib.closing(SearchState(None if state is None else Path(state), about, fresh=fresh)) as kept:
         limits = Limits(size, memory)
         usual, n_classes, many = default_blocks(whole.buffers), len(whole.classes), len(whole.y) >= FEW_ROWS
         most = limits.most_features(1 if n_classes == 2 and whole.y.ndim == 1 else n_classes)
@@ -105,8 +106,6 @@ def tune(
         search = Search(rows, held, judge, space, results, kept, candidates, on_event)
         search.run()
         return search.finish(tested, named or rows.source, command or {})
-    finally:
-        kept.close()
 
 
 NEAR, OTHERS, STEPS = 6, 6, 3  # of a round: near the best; near the recipes of models, so many steps away
@@ -133,10 +132,8 @@ class Search:
         try:
             self._default()
             self._round([self.space.own(model) for model in self.space.models])
-            number = 1
-            while True:
+            for number in count(1):
                 self._round(self._drawn(np.random.default_rng((self.results.seed, number))))
-                number += 1
         except SearchOver:
             pass
         except KeyboardInterrupt:
