@@ -283,8 +283,8 @@ class TextClassifier(Estimator):
         any, that settings were chosen on and that X does not have. part and found are as in ``fit``.
         """
         again = type(self)(**self.get_params(deep=False))
-        given = {"dev": dev, "sample_weight": sample_weight, "on_event": on_event, "part": part}
-        return again.fit(X, y, **given, found=found or self.search_)
+        found = found or self.search_
+        return again.fit(X, y, dev=dev, sample_weight=sample_weight, on_event=on_event, part=part, found=found)
 
     def plan(self) -> Plan:
         """Return everything that was asked for, resolved into one value; wrong settings are refused."""
@@ -436,11 +436,9 @@ class TextClassifier(Estimator):
 
     def label_score(self, text: str, label: Any) -> float:
         """Return the score of one label for one text."""
-        column = label_number(self.artefact.classes, label)
-        score = self.artefact.scores([text])[0]
-        if self.artefact.n_outputs == 1:
-            return float(score[0]) if column == 1 else -float(score[0])
-        return float(score[column])
+        scores = self.artefact.scores([text])[0]
+        each = np.append(-scores, scores) if self.artefact.n_outputs == 1 else scores
+        return float(each[label_number(self.artefact.classes, label)])
 
     def classify(self, text: str, labels: Iterable[Any] | None = None) -> Any:
         """Return the best of some labels for one text."""
@@ -585,12 +583,8 @@ class TextClassifier(Estimator):
 
 
 def _labels(classes: tuple[Any, ...]) -> npt.NDArray[Any]:
-    kinds = {type(c) for c in classes}
-    if kinds == {str} or kinds == {int} or kinds == {float} or kinds == {bool}:
-        return np.array(classes)
-    out = np.empty(len(classes), dtype=object)
-    out[:] = classes
-    return out
+    alike = {type(c) for c in classes} in ({str}, {int}, {float}, {bool})
+    return np.array(classes, dtype=None if alike else object)
 
 
 def load(
@@ -610,6 +604,4 @@ def load(
     clf = TextClassifier(settings.get("model", "svm"), n_jobs=n_jobs)
     clf.model_ = model
     clf.history_ = History()
-    if not isinstance(clf.model, str):
-        raise DataError("the card names no model")
     return clf

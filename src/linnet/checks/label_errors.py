@@ -9,7 +9,6 @@ Reference: Northcutt, Jiang, Chuang: Confident Learning: Estimating Uncertainty 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,7 @@ def label_errors(m: CheckedData) -> Finding:
         return Finding("label-errors", "ok", f"{len(labels):,} labels for {len(m):,} rows are too many to judge")
     plan = _HeldOutFits(m)
     scores, folds = plan.run()
-    doubts = _Doubts.of(scores, y, labels)
+    doubts = _Doubts(scores, y, labels)
     listed = doubts.ranking[doubts.suspected[doubts.ranking]]
     shares, what, least = (np.bincount(y), "rows", WEAK) if y.ndim == 1 else (y.sum(axis=0), "labels", WEAK_SETS)
     accuracy, base = (float(correct(S, y).mean()) for S in (scores, np.tile(shares, (len(m), 1))))
@@ -94,37 +93,32 @@ def label_errors(m: CheckedData) -> Finding:
     return Finding("label-errors", level, says, len(listed), share, advice, examples, details, arrays)
 
 
-@dataclass(frozen=True)
 class _Doubts:
-    """What held-out scores say against the labels of each row."""
+    """What held-out scores say against the labels of each row.
 
-    ranking: Ints  # rows, the most surely wrong first
-    suspected: Bools
-    suggested: Array  # labels
-    confidence: Floats  # in what is suggested
-    about: Ints  # the label that is too many or missing
-    sign: Ints  # 1 where it is missing
+    ``ranking`` has the rows, the most surely wrong first; ``suggested`` are labels, with ``confidence`` in them. ``about`` is the label
+    that is too many or missing, and ``sign`` 1 where it is missing.
+    """
 
-    @classmethod
-    def of(cls, scores: Floats, y: Array, labels: list[str]) -> _Doubts:
+    def __init__(self, scores: Floats, y: Array, labels: list[str]) -> None:
         """Ask of each row which label it has; of several labels, of each of them whether it has it."""
-        n = len(y)
+        rows = np.arange(len(y))
         if y.ndim == 1:
             proba = _probabilities(scores, y)
-            suggested, suspected = confident(proba, y)
-            margin, at = _margin(proba, y), proba[np.arange(n), suggested]
-            names = np.array(labels, dtype=object)[suggested]
-            return cls(np.argsort(margin, kind="stable"), suspected, names, at, suggested, np.ones(n, np.int64))
-        cells = y.ravel().astype(np.int32)
-        proba = _probabilities(scores.reshape(-1, 1), cells)
-        wrong = confident(proba, cells)[1].reshape(y.shape)
-        margins = np.where(wrong, _margin(proba, cells).reshape(y.shape), np.inf)
-        worst, rows = margins.argmin(axis=1), np.arange(n)
-        names = np.array(["|".join(np.array(labels)[row]) for row in y ^ wrong], dtype=object)
-        at = 1.0 - proba[np.arange(len(cells)), cells].reshape(y.shape)[rows, worst]
-        sign = np.where(y[rows, worst], -1, 1)
-        order, some = np.argsort(margins.min(axis=1), kind="stable"), np.asarray(wrong.any(axis=1))
-        return cls(order, some, names, at, worst, sign)
+            self.about, self.suspected = confident(proba, y)
+            self.suggested, self.confidence = np.array(labels, dtype=object)[self.about], proba[rows, self.about]
+            margin, self.sign = _margin(proba, y), np.ones(len(y), np.int64)
+        else:
+            cells = y.ravel().astype(np.int32)
+            proba = _probabilities(scores.reshape(-1, 1), cells)
+            wrong = confident(proba, cells)[1].reshape(y.shape)
+            margins = np.where(wrong, _margin(proba, cells).reshape(y.shape), np.inf)
+            margin, self.about = margins.min(axis=1), margins.argmin(axis=1)
+            self.suspected = np.asarray(wrong.any(axis=1))
+            self.suggested = np.array(["|".join(np.array(labels)[row]) for row in y ^ wrong], dtype=object)
+            self.confidence = 1.0 - proba[np.arange(len(cells)), cells].reshape(y.shape)[rows, self.about]
+            self.sign = np.where(y[rows, self.about], -1, 1)
+        self.ranking = np.argsort(margin, kind="stable")
 
 
 def _margin(proba: Floats, codes: Ints32) -> Floats:

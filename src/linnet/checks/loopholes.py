@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import exp, lgamma
 from typing import Any
 
 import numpy as np
 
-from linnet.array_types import Array, Bools, Floats
+from linnet.array_types import Array, Bools
 from linnet.checks.checked_data import LEVELS, CheckedData, Finding, percent
 from linnet.draw.terminal import count as counted
 from linnet.features.blocks import Words
@@ -89,17 +89,13 @@ def _level(one: dict[str, Any]) -> str:
     return "warning" if share >= (WARN_WORD if one["kind"] == "word" else WARN_ODD) else "note"
 
 
-@dataclass(frozen=True)
 class _Side:
-    """Some rows: how many texts of each class hold each word, (n_words, n_classes), and how many there are."""
+    """Some rows: how many texts of each class hold each word, (n_words, n_classes), and how many there are.
 
-    counts: Floats
-    sizes: Floats  # (n_classes,)
-    df: Floats  # (n_words,): texts with each word; one with several labels counts once
-    rows: int
+    ``df`` are the texts with each word; one with several labels counts once.
+    """
 
-    @classmethod
-    def of(cls, words: SparseCounts, y: Array, rows: Bools, k: int) -> _Side:
+    def __init__(self, words: SparseCounts, y: Array, rows: Bools, k: int) -> None:
         if y.ndim == 2:
             mine = y & rows[:, None]
             counts, sizes, labelled = words.class_counts(mine, k), mine.sum(axis=0), mine.any(axis=1)
@@ -108,7 +104,8 @@ class _Side:
             codes = np.where(rows, y, k).astype(np.int32)  # the last: of other rows, or unknown
             counts, sizes = words.class_counts(codes, k + 1)[:, :k], np.bincount(codes, minlength=k + 1)[:k]
             df, labelled = counts.sum(axis=1), codes < k
-        return cls(counts.astype(np.float64), sizes.astype(np.float64), df.astype(np.float64), int(labelled.sum()))
+        self.counts, self.sizes, self.df = (np.asarray(one, np.float64) for one in (counts, sizes, df))
+        self.rows = int(labelled.sum())
 
 
 class _Table:
@@ -123,7 +120,7 @@ class _Table:
         every = copied.keep(kept).rows
         y, there = _compared(m)
         self.whole, self.here, self.there = (
-            _Side.of(every, y, rows, k) for rows in (np.arange(len(y)) < n, ~there, there)
+            _Side(every, y, rows, k) for rows in (np.arange(len(y)) < n, ~there, there)
         )
         self.names = list(counted_.names(m.pieces, blocks, kept))
         self.what = "the other set" if m.others else "the later rows"

@@ -34,9 +34,8 @@ def duplicates(m: CheckedData) -> Finding:
     sizes = np.bincount(m.exact[:n])
     details = {"rows": count, "empty": n_empty, "groups": int((sizes > 1).sum())}
     examples: list[dict[str, Any]] = []
-    for group in np.argsort(-sizes, kind="stable")[
-        : min(5, details["groups"])
-    ].tolist():  # the texts that occur most often
+    most = np.argsort(-sizes, kind="stable")[: min(5, details["groups"])]  # the texts that occur most often
+    for group in most.tolist():
         rows = np.flatnonzero(m.exact[:n] == group)
         examples.append({"text": excerpt(m.text(int(rows[0]))), "times": len(rows), "rows": m.where(rows[:10])})
     return Finding(

@@ -455,7 +455,7 @@ def score(name: str, answers: Sequence[FoldAnswers], rows: ComparedRows, folds: 
             found.append(dict(evaluate_multilabel(rows.sets[held], predicted, rows.classes).scores))
         else:
             result = evaluate(rows.codes[held], predicted, range(len(rows.classes)))
-            found.append({key: (value, result.averages_intervals[key]) for key, value in result.averages.items()})
+            found.append({key: result.score(key) for key in result.averages})
         losses.append(-float(np.mean(np.concatenate([a.log_p for a in one]))))
     size = sum(float(rows.shared.sizes[a.held].sum()) for a in answers)
     settings = [a.settings for a in answers]

@@ -105,10 +105,10 @@ def _classifier(model: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return {**settings, "params": params} if params else settings
 
 
-def as_specs(models: Any, **shared: Any) -> list[Spec]:
+def as_specs(models: Any, features: Any = None, **always: Any) -> list[Spec]:
     """Accept text, names, TextClassifier objects, model objects, a mapping of names to any of these, or None for all.
 
-    shared are settings for every model that does not set them itself (features), and for all (random_state, n_jobs).
+    features are for every model that has none of its own; always are settings of all (random_state, n_jobs).
     Settings that do not exist are refused here, before any work is done.
     """
     if models is None:
@@ -126,11 +126,8 @@ def as_specs(models: Any, **shared: Any) -> list[Spec]:
     for name in names:
         if names.count(name) > 1:
             raise LinnetError(f"the model {name} is given twice; leave one out, or give a dict with a name for each")
-    always: dict[str, Any] = {name: shared.pop(name) for name in ("random_state", "n_jobs") if name in shared}
-    specs = [
-        Spec(spec.name, {**{k: v for k, v in shared.items() if v is not None}, **spec.settings, **always})
-        for spec in found
-    ]
+    own = {} if features is None else {"features": features}
+    specs = [Spec(spec.name, {**own, **spec.settings, **always}) for spec in found]
     for spec in specs:
         spec.make().plan()
     return specs

@@ -111,9 +111,7 @@ class Measured:
 
     def joined(self, more: Measured) -> Measured:
         """Return these texts and more."""
-        return Measured(
-            *(np.concatenate([getattr(self, name), getattr(more, name)]) for name in ("unknown", "confidence", "best"))
-        )
+        return Measured(*map(np.concatenate, zip(vars(self).values(), vars(more).values(), strict=True)))
 
     def take(self, rows: Array) -> Measured:
         """Return some of the texts."""
@@ -136,8 +134,6 @@ class Measured:
 
 def reference_of(model: Model, texts: Any, threads: int | None = None) -> dict[str, Any] | None:
     """Return what the card keeps of held-out texts, or of some spread over them; None where they are too few."""
-    if len(texts) < LEAST:
-        return None
     rows = np.linspace(0, len(texts) - 1, min(len(texts), MOST)).round().astype(np.int64)
     return Measured.of(model, taken(model.pieces(texts), rows), threads).reference(len(model.classes))
 

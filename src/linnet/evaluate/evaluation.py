@@ -100,8 +100,7 @@ class Evaluation:
         if key in METRICS:
             found: Any = (self.averages_intervals if wants_interval else self.averages)[key.replace("-", "_")]
         elif key in PROBABILITY_METRICS:
-            metric = PROBABILITY_METRICS[key]
-            found = None if self.proba is None else (metric.interval if wants_interval else metric.value)(self)
+            found = None if self.proba is None else PROBABILITY_METRICS[key].score(self)[wants_interval]
         else:
             raise AttributeError(nearest("score", name, [known.replace("-", "_") for known in SCORES]))
         self.__dict__[name] = found
@@ -408,13 +407,11 @@ def evaluate(
         raise DataError("there are no rows to evaluate; give at least one row with a label")
     P = None if proba is None else _probabilities(proba, len(truth), known)
     p = _predictions(labels, len(truth), index) if P is None or labels is not None else P.argmax(axis=1)
-    t, abstained = truth, int((p < 0).sum())
-    if abstained == len(p):
+    rows = np.flatnonzero(p >= 0)
+    if not len(rows):
         raise DataError("no row has an answer; ask for a lower accuracy, or a larger share of rows")
-    if abstained:
-        rows = np.flatnonzero(p >= 0)
-        t, p, P = [truth[k] for k in rows.tolist()], p[rows], None if P is None else P[rows]
-    numbers, unknown = _truth(t, index)
+    numbers, unknown = _truth([truth[k] for k in rows.tolist()], index)
+    p, P, abstained = p[rows], None if P is None else P[rows], len(p) - len(rows)
     return Evaluation(known, numbers, p, P, unknown, level, draws, seed, abstained, costs, _places(known, order))
 
 

@@ -372,24 +372,22 @@ class ProbabilityMetric:
     """A metric of probabilities: its value and its interval, from an evaluation that has them; None: undefined."""
 
     title: str
-    value: Callable[[Evaluation], float | None]
-    interval: Callable[[Evaluation], Interval | None]
+    score: Callable[[Evaluation], tuple[float | None, Interval | None]]
 
 
 def _mean_of(title: str, losses: Callable[[Ints, Any], Floats], most: Callable[[int], float]) -> ProbabilityMetric:
     """Return the metric that is the mean of a loss of each row; most is the largest loss for so many classes."""
-    return ProbabilityMetric(
-        title,
-        lambda e: float(losses(e.truth, e.proba).mean()),
-        lambda e: mean_interval(losses(e.truth, e.proba), 0.0, most(len(e.classes)), e.level),
-    )
+
+    def score(e: Evaluation) -> tuple[float, Interval]:
+        each = losses(e.truth, e.proba)
+        return float(each.mean()), mean_interval(each, 0.0, most(len(e.classes)), e.level)
+
+    return ProbabilityMetric(title, score)
 
 
 def _area(title: str, which: int) -> ProbabilityMetric:
     return ProbabilityMetric(
-        title,
-        lambda e: None if (area := e.mean_areas[which]) is None else area.value,
-        lambda e: None if (area := e.mean_areas[which]) is None else area.interval,
+        title, lambda e: (None, None) if (area := e.mean_areas[which]) is None else (area.value, area.interval)
     )
 
 
@@ -397,9 +395,7 @@ PROBABILITY_METRICS: dict[str, ProbabilityMetric] = {
     "log-loss": _mean_of("log loss", log_losses, lambda _: MOST_LOSS),
     "brier": _mean_of("Brier score", briers, lambda classes: 1.0 if classes == 2 else 2.0),
     "calibration-error": ProbabilityMetric(
-        "calibration error",
-        lambda e: calibration_error(e.calibration_bins),
-        lambda _: None,
+        "calibration error", lambda e: (calibration_error(e.calibration_bins), None)
     ),
     "roc-area": _area("ROC area", 0),
     "pr-area": _area("precision-recall area", 1),

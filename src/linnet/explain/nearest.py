@@ -53,7 +53,11 @@ class Index:
         csr_matrix = require("scipy.sparse", "the search for the nearest examples", "sklearn").csr_matrix
         self.model = model
         self.pieces, self.labels = _examples(model, examples)
-        self.sizes = _sizes(model)
+        W = np.concatenate([model.rows[:, 1:], model.computed_weights.reshape(-1, model.n_lookup)]).astype(np.float64)
+        if model.head is None and W.shape[1] > 1:
+            W -= W.mean(axis=1, keepdims=True)
+        # how much slots and computed columns can tell the classes apart
+        self.sizes = np.sqrt(np.einsum("nk,nk->n", W, W))
         indptr, indices, data = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
         for run in (run for piece in self.pieces for run in runs(piece)):
             ptr, columns, values = self._vectors(run)
@@ -126,13 +130,3 @@ def _examples(model: Model, examples: Any) -> tuple[list[TextBuffer], list[Any] 
     if sum(map(len, pieces)) != len(labels):
         raise DataError(f"there are {sum(map(len, pieces)):,} examples but {len(labels):,} labels")
     return pieces, labels
-
-
-def _sizes(model: Model) -> Floats:
-    """Return the size of the weights of each slot and computed column: how much it can tell the classes apart."""
-    W = model.rows[:, 1:].astype(np.float64)
-    if len(model.computed_weights):
-        W = np.concatenate([W, model.computed_weights.astype(np.float64)])
-    if model.head is None and W.shape[1] > 1:
-        W -= W.mean(axis=1, keepdims=True)
-    return np.asarray(np.sqrt(np.einsum("nk,nk->n", W, W)))

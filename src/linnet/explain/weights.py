@@ -77,7 +77,12 @@ KEPT = 3  # and written
 
 def name_columns(model: Model, pieces: list[TextBuffer], seen: Ints, named: int) -> Model:
     """Return a hashed model with the names of its weightiest columns, of those seen, from the texts it was trained on."""
-    columns = _weightiest(model, seen, named)
+    effects = np.stack([model.effects(seen, output)[: len(seen)] for output in range(model.n_outputs)], axis=1)
+    if model.n_outputs > 1:
+        effects -= effects.mean(axis=1, keepdims=True)
+    strength = np.abs(effects).max(axis=1)  # what a column can do to tell classes apart
+    order = np.argsort(-strength, kind="stable")[:named]
+    columns = seen[order[strength[order] > 0]]
     rank = np.full(len(model.rows), -1, np.int32)
     rank[columns] = np.arange(len(columns), dtype=np.int32)
     found: list[list[tuple[int, str]]] = [[] for _ in columns]
@@ -101,16 +106,6 @@ def name_columns(model: Model, pieces: list[TextBuffer], seen: Ints, named: int)
         slots += [column] * len(written)
     data, offsets = joined(names)
     return replace(model, name_bytes=data, name_offsets=offsets, name_slots=np.array(slots, np.int64))
-
-
-def _weightiest(model: Model, seen: Ints, named: int) -> Ints:
-    """Return the columns that can do most to tell classes apart, largest first, ties in order; none of no weight."""
-    effects = np.stack([model.effects(seen, output)[: len(seen)] for output in range(model.n_outputs)], axis=1)
-    if model.n_outputs > 1:
-        effects -= effects.mean(axis=1, keepdims=True)
-    strength = np.abs(effects).max(axis=1)
-    order = np.argsort(-strength, kind="stable")[:named]
-    return np.asarray(seen[order[strength[order] > 0]])
 
 
 def _commonest(model: Model, pieces: list[TextBuffer], rank: Ints32, n: int) -> NameTable:

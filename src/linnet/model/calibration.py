@@ -214,7 +214,7 @@ class CalibrationCurve:
 
     def __post_init__(self) -> None:
         p = self.points
-        points = p.ndim == 2 and p.shape[1:] == (2,) and len(p) > 0
+        points = p.shape[1:] == (2,) and len(p) > 1
         if not points or not np.isfinite(p).all() or (np.diff(p, axis=0) < 0).any():
             raise ValueError("its calibration curve does not rise")
 
@@ -254,8 +254,6 @@ class CalibrationCurve:
     def at(self, odds: Floats) -> Floats:
         """Interpolate, one operation at a time: the same digits on every processor."""
         x, y = self.points.T
-        if len(x) == 1:
-            return np.full_like(odds, y[0])
         inside = np.clip(odds, x[0], x[-1])
         k = np.clip(np.searchsorted(x, inside, side="right"), 1, len(x) - 1)
         width = x[k] - x[k - 1]
@@ -280,9 +278,8 @@ def pool_adjacent_violators(x: Floats, right: Bools) -> tuple[Floats, Floats, In
     values, group = np.unique(x, return_inverse=True)
     rows, hits, first = np.bincount(group), np.bincount(group[right], minlength=len(values)), np.arange(len(values))
     while not (rises := hits[:-1] * rows[1:] < hits[1:] * rows[:-1]).all():  # whole numbers: exact
-        at = np.flatnonzero(
-            np.append(True, rises)
-        )  # neighbours that do not rise are of one step in the end, so all at once
+        # neighbours that do not rise are of one step in the end, so all at once
+        at = np.flatnonzero(np.append(True, rises))
         first, hits, rows = first[at], np.add.reduceat(hits, at), np.add.reduceat(rows, at)
     return values[first], values[np.append(first[1:], len(values)) - 1], hits, rows
 

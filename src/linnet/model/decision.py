@@ -258,7 +258,12 @@ class Decision:
             if self.labels is not None:
                 sets &= np.isin(np.arange(P.shape[1]), self.labels)
             return Answers(P, P.argmax(axis=1), sets)
-        best = P.argmax(axis=1) if self.costs is None else self._cheapest(P, self.costs)
+        best = P.argmax(axis=1)
+        if self.costs is not None:
+            expected = arithmetic.matmul(P, self.costs)
+            if self.labels is not None:
+                expected[:, np.setdiff1d(np.arange(P.shape[1]), self.labels)] = np.inf
+            best = expected.argmin(axis=1)
         if self.thresholds is not None:
             best = _reached(P, best, self.thresholds)
         if self.sure is not None:
@@ -281,12 +286,6 @@ class Decision:
         totals = arithmetic.total(kept, axis=1)[:, None]
         equal = np.isin(np.arange(P.shape[1]), self.labels) / len(self.labels)
         return np.where(totals > 0, kept / np.where(totals > 0, totals, 1.0), equal)
-
-    def _cheapest(self, P: Floats, costs: Floats) -> Ints:
-        expected = arithmetic.matmul(P, costs)
-        if self.labels is not None:
-            expected[:, np.setdiff1d(np.arange(P.shape[1]), self.labels)] = np.inf
-        return np.asarray(expected.argmin(axis=1))
 
     def describe(self, classes: Sequence[Any]) -> list[str]:
         """Say the rule in words, a line each; nothing where the most probable label is the answer.
@@ -328,10 +327,8 @@ class Decision:
             raise ValueError("its thresholds do not fit the classes")
         if costs is not None and (costs.shape != (n_classes, n_classes) or not np.isfinite(costs).all()):
             raise ValueError("its costs do not fit the classes")
-        table = held is None or (
-            held.ndim == 2 and held.shape[1:] == (4,) and len(held) > 0 and np.isfinite(held).all()
-        )
-        if not table or (held is not None and len(held) != len(_ends(int(held[-1, 1])))):
+        fits = held is None or (held.shape[1:] == (4,) and len(held) > 0 and np.isfinite(held).all())
+        if not fits or (held is not None and len(held) != len(_ends(int(held[-1, 1])))):
             raise ValueError("its held-out rows are not in order")
         abstain, answer = (
             share(name, about[name], one=True) if name in about else None for name in ("abstain", "answer")

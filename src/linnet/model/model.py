@@ -21,7 +21,7 @@ from linnet._kernels.text import CompiledBlocks, WeightTable, score_documents
 from linnet.array_types import Array, Bools, Bytes, Floats, Floats32, Hashes, Hashes32, Ints
 from linnet.errors import LinnetError, ModelFileError, UntrustedModelError, shown
 from linnet.features import blocks as features
-from linnet.features.blocks import Block, Blocks, Computed, ComputedBlocks
+from linnet.features.blocks import Block, Blocks, ComputedBlocks
 from linnet.features.buffers import Run, TextBuffer, shards, spare, text_buffers
 from linnet.features.counting import NORM, TF, Norm, in_threads, thread_count
 from linnet.features.derived import Derived, DerivedBlock, Texts, TextSource, by_source, derive, states
@@ -29,7 +29,7 @@ from linnet.model import file as store
 from linnet.model.calibration import CalibrationCurve
 from linnet.model.decision import Answers, Decision
 from linnet.model.learned import Learned, TextsSeen, compare, extended
-from linnet.model.table import FEW_WEIGHTS, Table, check_arrays, check_card, check_names, check_numbers
+from linnet.model.table import FEW_WEIGHTS, Table, check_arrays, check_card, check_numbers
 from linnet.solvers.losses import probabilities, sigmoid
 
 if TYPE_CHECKING:
@@ -67,18 +67,6 @@ def _named(tensors: Mapping[str, Array], table: Table) -> tuple[Array, Array]:
         return tensors["name_offsets"], tensors["name_slots"]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(tensors["name_sizes"], dtype=np.int64)])
     return offsets, table.used[tensors["name_features"]]
-
-
-def _computed(values: dict[str, Any], names_only: bool) -> Computed:
-    kind: type[Computed] = features.kind_of(values["block"])
-    return kind.named(values) if names_only else kind.from_dict(values)
-
-
-def _refuse_code(about: Mapping[str, Any], path: str | os.PathLike[str] | bytes) -> None:
-    """Refuse a file that names code of other programs, before any of it is imported."""
-    names = [name for values in (*about.get("computed", ()), *about["blocks"]) for name in features.wanted(values)]
-    if names:
-        raise UntrustedModelError(_where(path), names)
 
 
 def _where(path: str | os.PathLike[str] | bytes) -> str:
@@ -410,10 +398,12 @@ class Model:
             about = card.pop("model")
             check_card(about, card)
             check_arrays(stored.tensors)
-            if not trust and not names_only:
-                _refuse_code(about, path)
+            called = [] if trust or names_only else [*about.get("computed", ()), *about["blocks"]]
+            if names := [name for values in called for name in features.wanted(values)]:
+                raise UntrustedModelError(_where(path), names)  # before any of it is imported
             about, t = _current(about, stored.tensors)
             multilabel = bool(about.get("multilabel"))
+            computed = [(features.kind_of(values["block"]), values) for values in about.get("computed", ())]
             n_outputs = 1 if len(about["classes"]) == 2 and not multilabel else len(about["classes"])
             head = None
             if "head" in about:
@@ -425,7 +415,7 @@ class Model:
             model = cls(
                 tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], about["norm"],
                 table, t["b"], t["names"], *_named(t, table), bool(about["calibrated"]), card,
-                tuple(_computed(c, names_only) for c in about.get("computed", ())),
+                tuple((kind.named if names_only else kind.from_dict)(values) for kind, values in computed),
                 t.get("computed_weights", np.zeros((0, 0), np.float32)),
                 head=head,
                 training_texts=t.get("training_texts", np.zeros(0, np.uint32)), multilabel=multilabel,
@@ -454,7 +444,8 @@ class Model:
         check_numbers({**rows, "b": self.b, "computed_weights": self.computed_weights, **layers})
 
     def _check(self) -> None:
-        """Refuse tables that a kernel could run out of: lookups end at an empty slot, and every slot has its row."""
+        """Refuse tables that a kernel could run out of: lookups end at an empty slot, every slot has its row, names their bytes."""
+        offsets, slots = self.name_offsets, self.name_slots
         n_slots = len(self.slots) if len(self.slots) else 1 << (64 - self.shift)
         fits = (
             self.rows.ndim == 2
@@ -470,7 +461,11 @@ class Model:
             and self.norm in NORM
             and len(self.blocks) + len(self.computed) > 0
             and self.computed_weights.shape == ((len(self.computed_names), self.n_lookup) if self.computed else (0, 0))
+            and len(offsets) == len(slots) + 1
+            and offsets[0] == 0
+            and offsets[-1] == len(self.name_bytes)
+            and bool((np.diff(offsets) >= 0).all())
+            and bool(((slots >= 0) & (slots < n_slots)).all())
         )
         if not fits:
-            raise ValueError("its tables do not fit together")
-        check_names(self.name_bytes, self.name_offsets, self.name_slots, n_slots)
+            raise ValueError("its tables or names do not fit together")

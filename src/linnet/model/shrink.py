@@ -72,9 +72,8 @@ def _cut(model: Model, kept: Ints, steps: float, named: int) -> Model:
     norm, W = old.rows[kept, 0], old.rows[kept, 1:]
     if len(old.slots):
         bits = np.uint64(64 - min(old.bits, -(-(len(kept).bit_length() + SPARE_BITS) // 4) * 4))
-        first = (
-            np.diff(old.slots[kept] >> bits, prepend=np.uint64(0)) != 0
-        )  # of those that would be taken for one another
+        # the first of those that would be taken for one another
+        first = np.diff(old.slots[kept] >> bits, prepend=np.uint64(0)) != 0
         table = Table.of(old.slots[kept[first]], norm[first], np.ascontiguousarray(W[first]))
         table = replace(table, bits=old.bits).rounded(0, steps, NORM_STEPS, SPARE_BITS)
         left = table.used[table.rows[table.used, 1:].any(axis=1)]

@@ -39,7 +39,6 @@ _KINDS = {  # name: type and number of axes
     "decision.thresholds": (np.float64, 1), "decision.costs": (np.float64, 2), "decision.held_out": (np.float64, 2),
     "calibration": (np.float64, 2),
 }  # fmt: skip
-_STEP = 1 << 20  # numbers that are looked at together
 
 Arrays = Mapping[str, Array]
 
@@ -140,9 +139,8 @@ class Table:
             keys = self.slots[used] >> np.uint64(64 - self.bits)
             gaps = np.diff(keys, prepend=np.uint64(0))
             width = -(-int(gaps.max(initial=np.uint64(0))).bit_length() // 8)
-            out["fingerprints"] = np.ascontiguousarray(
-                gaps.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T
-            )  # (width, n_features), the lowest byte first
+            planes = gaps.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T
+            out["fingerprints"] = np.ascontiguousarray(planes)  # (width, n_features), the lowest byte first
         return out
 
     @classmethod
@@ -235,24 +233,8 @@ def check_card(about: Any, card: Mapping[str, Any]) -> None:
 def check_numbers(arrays: Mapping[str, Array]) -> None:
     """Refuse weights that are not finite, or so large that sums of them would not be."""
     for name, array in arrays.items():
-        rows = max(1, _STEP // max(1, array.shape[1] if array.ndim > 1 else 1))
-        for at in range(0, len(array), rows):
-            part = array[at : at + rows]
-            if part.size and not (part.min() >= -LARGEST and part.max() <= LARGEST):  # false for nan, too
-                raise ValueError(f"its array {name} holds numbers that are not finite, or too large")
-
-
-def check_names(names: Bytes, offsets: Ints, slots: Ints, n_slots: int) -> None:
-    """Refuse names that do not lie in their bytes, or belong to slots that are not there."""
-    fits = (
-        len(offsets) == len(slots) + 1
-        and int(offsets[0]) == 0
-        and int(offsets[-1]) == len(names)
-        and bool((np.diff(offsets) >= 0).all())
-        and (not len(slots) or (int(slots.min()) >= 0 and int(slots.max()) < n_slots))
-    )
-    if not fits:
-        raise ValueError("its names do not fit together")
+        if array.size and not (array.min() >= -LARGEST and array.max() <= LARGEST):  # false for nan, too
+            raise ValueError(f"its array {name} holds numbers that are not finite, or too large")
 
 
 def _expect(value: Any, kind: type, where: str) -> Any:
