@@ -11,7 +11,7 @@ A new engine is one file with a subclass of :class:`~linnet.engines.engine.Engin
 
 from __future__ import annotations
 
-import importlib
+from pkgutil import resolve_name
 from typing import Any
 
 from linnet.engines.engine import Engine, Outcome, ShardError, ShardEvent, SharedValue, TreeSum
@@ -19,16 +19,10 @@ from linnet.errors import LinnetError, check_choice
 
 __all__ = ["ENGINES", "SharedValue", "Engine", "Outcome", "ShardError", "ShardEvent", "TreeSum", "open_engine"]
 
-ENGINES = {  # name: (module:class, what it is)
-    "local": ("linnet.engines.local:LocalEngine", "processes or threads of this machine"),
-    "dask": (
-        "linnet.engines.dask:DaskEngine",
-        "a Dask cluster, or one started on this machine (pip install 'linnet[dask]')",
-    ),
-    "spark": (
-        "linnet.engines.spark:SparkEngine",
-        "a Spark cluster, or one started on this machine (pip install 'linnet[spark]', and Java 17)",
-    ),
+ENGINES = {
+    "local": "linnet.engines.local:LocalEngine",  # processes or threads of this machine
+    "dask": "linnet.engines.dask:DaskEngine",  # a Dask cluster, or one started on this machine
+    "spark": "linnet.engines.spark:SparkEngine",  # a Spark cluster, or one started on this machine (needs Java 17)
 }
 
 
@@ -40,6 +34,5 @@ def open_engine(name: str = "local", **settings: Any) -> Engine:
     linnet.errors.LinnetError: unknown engine 'lokal'; choose one of: local, dask, spark (did you mean 'local'?)
     """
     check_choice("engine", name, ENGINES, LinnetError)
-    module, cls = ENGINES[name][0].split(":")
-    engine: Engine = getattr(importlib.import_module(module), cls)(**settings)
+    engine: Engine = resolve_name(ENGINES[name])(**settings)
     return engine

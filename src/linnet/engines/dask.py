@@ -76,15 +76,15 @@ class DaskEngine(Engine):
             self._cluster.close()
 
     def _tasks(self, function: Function, shared: Sequence[SharedValue]) -> Tasks:
-        return _DaskTasks(self, self._client, function, shared)
+        return _DaskTasks(self._client, self, function, shared)
 
 
 class _DaskTasks(Tasks):
     """Tasks are futures, by their keys."""
 
-    def __init__(self, engine: Engine, client: Any, function: Function, shared: Sequence[SharedValue]) -> None:
-        super().__init__(engine)
-        self.client, self.function, self.shared = client, function, shared
+    def __init__(self, client: Any, engine: Engine, function: Function, shared: Sequence[SharedValue]) -> None:
+        super().__init__(engine, function, shared)
+        self.client = client
         self.futures: dict[Hashable, Any] = {}
         self.name = f"linnet-{getattr(function, '__name__', 'map')}"
 

@@ -105,8 +105,8 @@ class Tasks(ABC):
     start_seconds: float | None = None
     """How long a task may wait for its worker to start, which is no part of the time of the shard; None: there is no "begin"."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, function: Function | None = None, shared: Sequence[SharedValue] = ()) -> None:
+        self.engine, self.function, self.shared = engine, function, shared
         self.news: queue.SimpleQueue[News] = queue.SimpleQueue()
         self.running: dict[Hashable, _Attempt] = {}
 

@@ -75,8 +75,6 @@ class _Crew(Tasks):
     """Workers, which last from one map to the next; a task is known by its worker. All speak into one queue."""
 
     start_seconds = START_SECONDS
-    function: Function | None = None  # of the map in progress
-    shared: Sequence[SharedValue] = ()
 
     def __init__(self, engine: LocalEngine) -> None:
         super().__init__(engine)

@@ -266,7 +266,7 @@ class DocumentChunk:
         """Return the n largest contributions to one document."""
         if n is not None and n > 0 and not self.added.shape[1]:
             return tuple(self.ranked(n)[d])
-        every = self._computed(d) + self.contributions(np.arange(*self.walked.ptr[d : d + 2]))
+        every = self._computed(d) + self.contributions(np.arange(*self.walked.ptr[d : d + 2].tolist()))
         every.sort(key=lambda c: -abs(c.value))  # stable: ties stay in the order of the text
         return tuple(every[:n])
 
@@ -284,7 +284,7 @@ class DocumentChunk:
 
     def characters(self, d: int, text: str) -> tuple[Floats, float]:
         """Share every contribution between its places and their characters; returns what had no place, too."""
-        w, mine = self.walked, slice(*self.walked.ptr[d : d + 2])
+        w, mine = self.walked, slice(*self.walked.ptr[d : d + 2].tolist())
         out = np.zeros(len(text))
         blank = np.frombuffer(bytes(map(str.isspace, text)), np.uint8)
         left = kernels.spread_over_characters(

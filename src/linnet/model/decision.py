@@ -307,9 +307,8 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the card says of the rule; tensors are apart."""
-        return {
-            name: value for name, value in (("abstain", self.abstain), ("answer", self.answer)) if value is not None
-        }
+        both = {"abstain": self.abstain, "answer": self.answer}
+        return {name: value for name, value in both.items() if value is not None}
 
     def tensors(self) -> dict[str, Array]:
         """Return the arrays of the rule as the model file holds them."""
