@@ -35,6 +35,16 @@ def well_formed(edits, text):
         at = end
 
 
+def copied_one_by_one(offsets, edits, length):
+    """What no edit touches is copied: every character has its own place in the source."""
+    at = source = 0
+    for start, end, new in [*edits, (length, length, "")]:
+        for k in range(start - source):
+            assert offsets.span(at + k, at + k + 1) == (source + k, source + k + 1)
+        at += start - source + len(new)
+        source = end
+
+
 @pytest.mark.parametrize("spec", SPECS)
 @given(text=TEXTS)
 @settings(max_examples=150, deadline=None)
@@ -46,9 +56,7 @@ def test_edits_are_sorted_disjoint_and_offsets_are_exact(spec, text):
     offsets = found.offsets
     assert len(offsets) == len(found.text)
     assert found.text == apply(text, edits)
-    for run in offsets.runs:
-        if run.copied:
-            assert found.text[run.start : run.end] == text[run.source_start : run.source_end]
+    copied_one_by_one(offsets, edits, len(text))
 
 
 @given(text=TEXTS, specs=st.lists(st.sampled_from(SPECS), max_size=6))
@@ -57,12 +65,12 @@ def test_stages_compose(text, specs):
     found = clean(text, [make_rule(spec) for spec in specs])
     offsets = found.offsets
     assert len(offsets) == len(found.text)
-    at_source = 0
-    for run in offsets.runs:  # in order, inside the source, equal where copied
-        assert at_source <= run.source_start <= run.source_end <= len(text) or not run.copied
-        if run.copied:
-            assert found.text[run.start : run.end] == text[run.source_start : run.source_end]
-            at_source = run.source_end
+    for _, edits, before in found.stages:
+        copied_one_by_one(Offsets.of(edits, len(before)), edits, len(before))
+    places = [offsets.span(k, k + 1) for k in range(len(offsets))]  # in order, inside the source
+    assert [start for start, _ in places] == sorted(start for start, _ in places)
+    assert [end for _, end in places] == sorted(end for _, end in places)
+    assert all(0 <= start <= end <= len(text) for start, end in places)
     for start in range(0, len(found.text), 3):
         for end in range(start, len(found.text) + 1, 4):
             a, b = offsets.span(start, end)
@@ -75,7 +83,7 @@ def test_stages_compose(text, specs):
 @given(text=st.text(alphabet="abc", max_size=12), data=st.data())
 def test_composition_is_that_of_character_sets(text, data):
     """Against a reference that carries the set of source characters of each character along."""
-    now, origin, whole = text, [{k} for k in range(len(text))], Offsets.same(len(text))
+    now, origin, whole = text, [{k} for k in range(len(text))], Offsets.of([], len(text))
     for _ in range(3):
         cuts = sorted(data.draw(st.lists(st.integers(0, len(now)), max_size=6)))
         edits = [
@@ -250,9 +258,8 @@ def test_offsets_survive_in_75_languages():
         for row in csv.DictReader(file):
             found = cleaner.clean(row["text"])
             assert len(found.offsets) == len(found.text)
-            for run in found.offsets.runs:
-                if run.copied:
-                    assert found.text[run.start : run.end] == row["text"][run.source_start : run.source_end]
+            for _, edits, before in found.stages:
+                copied_one_by_one(Offsets.of(edits, len(before)), edits, len(before))
             changed += found.text != row["text"]
     assert changed > 100
 

@@ -17,7 +17,7 @@ import time
 
 from linnet.text.clean import C4, Cleaner, Pages
 from linnet.text.duplicates import sentences
-from linnet.text.offsets import apply
+from linnet.text.offsets import Offsets, apply
 
 PIECES = [
     "<br />", "<b>", "</b>", "<p class='x'>", '<a href="http://x.org/?a=1&amp;b">', "<script>", "</script>", "<style>", "</style ",
@@ -55,20 +55,20 @@ def check(text: str, rng: random.Random) -> None:
     found = cleaner.clean(text)
     now = text
     for rule in cleaner.rules:
-        edits, at = rule.edits(now), 0
-        for start, end, _ in edits:
-            assert at <= start <= end <= len(now), (rule, edits)
-            at = end
+        edits, at, source = rule.edits(now), 0, 0
+        own = Offsets.of(edits, len(now))
+        for start, end, new in edits:
+            assert source <= start <= end <= len(now), (rule, edits)
+            if source < start:  # copied
+                assert own.span(at, at + start - source) == (source, start), (rule, edits)
+            at += start - source + len(new)
+            source = end
         now = apply(now, edits)
     assert now == found.text
     offsets = found.offsets
     assert len(offsets) == len(found.text)
-    at = 0
-    for run in offsets.runs:
-        assert at <= run.source_start <= run.source_end <= len(text) or not run.copied, offsets.runs
-        if run.copied:
-            assert found.text[run.start : run.end] == text[run.source_start : run.source_end]
-            at = run.source_end
+    assert sorted(offsets.starts) == list(offsets.starts)
+    assert sorted(offsets.ends) == list(offsets.ends)
     if found.text:
         a, b = sorted((rng.randrange(len(found.text)), rng.randrange(len(found.text))))
         x, y = offsets.span(a, b + 1)

@@ -426,7 +426,7 @@ class Cleaned:
     @cached_property
     def offsets(self) -> Offsets:
         """The map from the characters of `text` to those of `source`."""
-        whole = Offsets.same(len(self.source))
+        whole = Offsets.of([], len(self.source))
         for _, edits, before in self.stages:
             whole = Offsets.of(edits, len(before)).after(whole)
         return whole
