@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from linnet import arithmetic
 from linnet.array_types import Floats
-from linnet.data.arrays import call, missing, strings, take, to_numbers
+from linnet.data.arrays import call, strings, take
 from linnet.data.input_file import Unusable
 from linnet.data.splitting import moments, numbered, split_indices, time_split
 from linnet.draw.terminal import listed
@@ -451,19 +451,12 @@ class Dataset:
         codes = np.zeros(len(self), dtype=np.int64)
         if self.label is None or not len(self):
             return codes
+        counts = self.counts
+        place = {label: k for k, label in enumerate(counts)}
         if self.separator is not None:  # the rarest label of a row decides
-            counts = self.counts
-            place = {label: k for k, label in enumerate(counts)}
             rarest = (min(row, key=counts.__getitem__, default=None) for row in self.label_sets())
             return np.array([len(place) if label is None else place[label] for label in rarest])
-        from pyarrow._compute import SetLookupOptions
-
-        found = call("index_in", self.label, options=SetLookupOptions(strings(self.labels)))
-        at = 0
-        for chunk in found.chunks:
-            codes[at : at + len(chunk)] = np.where(missing(chunk), len(self.labels), to_numbers(chunk))
-            at += len(chunk)
-        return codes
+        return np.array([place.get(label, len(place)) for label in self.label.to_pylist()], dtype=np.int64)
 
     def write_unusable(self, path: str | os.PathLike[str]) -> None:
         """Write the rows that were left out as CSV: row, line, reason, detail, label, text. Whole or not at all."""

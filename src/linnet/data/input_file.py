@@ -53,15 +53,29 @@ class InputFile:
     def __init__(self, place: str | os.PathLike[str], *, live: bool = False) -> None:
         self.path = None if place == "-" else Path(place)
         self.name = "standard input" if self.path is None else str(self.path)
-        self.compression: str | None = None
-        self.encoding = "utf-8"
         self._file = stdin() if self.path is None else _open(self.path)
         number = _pipe(self._file) if live and self.path is None else None
         if number is None:
             raw = Lookahead(self._file.read, self.name)
         else:
             raw = Lookahead(partial(os.read, number), self.name, idle=partial(_idle, number))
-        self._bytes = self._decode(self._decompress(raw))
+        self.compression = codec_of(raw.peek(4))
+        if self.compression is not None:
+            raw = self._through(raw, partial(pa.CompressedInputStream, compression=self.compression))
+        head = raw.peek(_HEAD)
+        mark, self.encoding = next((bom for bom in _BOMS if head.startswith(bom[0])), (b"", "utf-8"))
+        if self.encoding == "utf-8":
+            raw.read(len(mark))
+        else:
+            raw = self._through(
+                raw, partial(pa.transcoding_input_stream, src_encoding=self.encoding, dest_encoding="utf-8")
+            )
+        self._bytes = raw
+
+    def _through(self, raw: Lookahead, decoder: Callable[[Any], Any]) -> Lookahead:
+        """Read bytes through a decoder, which does not pause."""
+        raw.idle = None
+        return Lookahead(decoder(pa.PythonFile(raw, mode="r")).read, self.name)
 
     def __enter__(self) -> InputFile:
         return self
@@ -95,30 +109,6 @@ class InputFile:
     def forward(self) -> Any:
         """A pyarrow file that is read from front to back."""
         return pa.PythonFile(self._bytes, mode="r")
-
-    def _decompress(self, raw: Lookahead) -> Lookahead:
-        self.compression = codec_of(raw.peek(4))
-        if self.compression is None:
-            return raw
-        raw.idle = None
-        opened = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), self.compression)
-        return Lookahead(opened.read, self.name)
-
-    def _decode(self, raw: Lookahead) -> Lookahead:
-        head = raw.peek(_HEAD)
-        for mark, encoding in _BOMS:
-            if head.startswith(mark):
-                self.encoding = encoding
-                if encoding == "utf-8":
-                    raw.read(len(mark))
-                    return raw
-                return self._transcode(raw, encoding)
-        return raw
-
-    def _transcode(self, raw: Lookahead, encoding: str) -> Lookahead:
-        raw.idle = None
-        opened = pa.transcoding_input_stream(pa.PythonFile(raw, mode="r"), encoding, "utf-8")
-        return Lookahead(opened.read, self.name)
 
 
 class Lookahead:

@@ -336,11 +336,9 @@ def open_writer(out: str | os.PathLike[str] | None, format: str | None = None) -
         writer.close()
 
 
-@contextlib.contextmanager
-def compressed(file: Any, codec: str | None) -> Iterator[Any]:
+def compressed(file: Any, codec: str | None) -> contextlib.AbstractContextManager[Any]:
     """Give a sink that compresses what it is given, or the file itself."""
     if codec is None:
-        yield file
-    else:
-        with pa.CompressedOutputStream(pa.PythonFile(file, mode="w"), codec) as sink:
-            yield sink
+        return contextlib.nullcontext(file)
+    sink: contextlib.AbstractContextManager[Any] = pa.CompressedOutputStream(pa.PythonFile(file, mode="w"), codec)
+    return sink

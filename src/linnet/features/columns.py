@@ -114,7 +114,10 @@ class Number:
         """Return (x - mean) / spread, no farther than five, and the switch."""
         read = cache(_number)
         x = np.array([math.nan if cell is None or (v := read(cell)) is None else v for cell in cells], dtype=np.float64)
-        return _centred(x, self.mean, self.spread)
+        none = np.isnan(x)
+        with np.errstate(over="ignore"):
+            away = np.clip((x - self.mean) / self.spread, -FARTHEST, FARTHEST)
+        return np.stack([np.where(none, 0.0, away), none.astype(np.float64)], axis=1)
 
     def said(self, column: str, cell: str | None) -> list[str]:
         """Name the number as it is written."""
@@ -122,11 +125,9 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Date:
+class Date(Number):
     """The year (as numbers are), switches for month, weekday and, where training rows had a time of day, hour."""
 
-    mean: float
-    spread: float
     hours: bool
 
     @classmethod
@@ -146,9 +147,8 @@ class Date:
         """Return the year as numbers are, and the switches."""
         read = cache(moment)
         dates = [None if cell is None else read(cell) for cell in cells]
-        years = _centred(np.array([d.year if d else math.nan for d in dates], np.float64), self.mean, self.spread)
         out = np.zeros((len(cells), len(self.names(""))))
-        out[:, 0], out[:, -1] = years.T
+        out[:, [0, -1]] = super().values([str(d.year) if d else None for d in dates])
         there = np.array([k for k, d in enumerate(dates) if d is not None], dtype=np.int64)
         parts = np.array([(d.month, 13 + d.weekday(), 20 + d.hour) for d in dates if d is not None], dtype=np.int64)
         if len(there):
@@ -163,7 +163,7 @@ class Date:
         return [*year, *self.names(column)[1:-1], missing]
 
 
-KINDS: dict[str, type[Category] | type[Date] | type[Number]] = {"number": Number, "date": Date, "category": Category}
+KINDS: dict[str, type[Category] | type[Number]] = {"number": Number, "date": Date, "category": Category}
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Column(Computed):
     column: str
     kind: str | None = None
     weight: float = 1.0
-    reading: Category | Date | Number | None = field(default=None, repr=False)
+    reading: Category | Number | None = field(default=None, repr=False)
 
     name: ClassVar[str] = "column"
     indicators: ClassVar[bool] = True
@@ -201,7 +201,7 @@ class Column(Computed):
         return self._read.names(self.column)
 
     @property
-    def _read(self) -> Category | Date | Number:
+    def _read(self) -> Category | Number:
         if self.reading is None:
             raise LinnetError(f"{self} has not been learned; fit a TextClassifier with it")
         return self.reading
@@ -212,20 +212,17 @@ class Column(Computed):
             return self
         cells = [cell for piece in pieces for cell in _cells(piece, self.column)]
         some = cells if rows is None else [cells[r] for r in rows.tolist()]
-        if not any(cell is not None for cell in some):
+        there = [(row, cell) for row, cell in enumerate(some, 1) if cell is not None]
+        if not there:
             raise DataError(f"column '{self.column}' is empty in all {len(some):,} training rows; leave out '{self}'")
-        kind = self.kind or _kind(some)
-        self._check_cells(some, kind)
+        odd = {kind: next((one for one in there if read(one[1]) is None), None) for kind, read in READ.items()}
+        kind = self.kind or next((kind for kind in READ if odd[kind] is None), "category")
+        if found := odd.get(kind):  # of the kind that was given; later such cells count as missing
+            raise DataError(
+                f"column '{self.column}', training row {found[0]:,}: '{found[1]:.40}' is no {kind}; mend it, empty the "
+                f"cell, or write column:{self.column}:category"
+            )
         return replace(self, kind=kind, reading=KINDS[kind].learn(some))
-
-    def _check_cells(self, cells: Cells, kind: str) -> None:
-        """Refuse training rows that are not of the kind that was given; later such cells count as missing."""
-        for row, cell in enumerate(cells):
-            if cell is not None and kind in READ and READ[kind](cell) is None:
-                raise DataError(
-                    f"column '{self.column}', training row {row + 1:,}: '{cell:.40}' is no {kind}; mend it, empty the "
-                    f"cell, or write column:{self.column}:category"
-                )
 
     def values_of(self, piece: TextBuffer, first: int = 0) -> Floats:
         """Return the features of all documents of a piece."""
@@ -263,12 +260,6 @@ class Column(Computed):
         return [self.column, *([self.kind] if self.kind else [])]
 
 
-def _kind(cells: Cells) -> str:
-    """Say what all cells that are not empty are."""
-    there = dict.fromkeys(cell for cell in cells if cell is not None)
-    return next((kind for kind, read in READ.items() if all(read(cell) is not None for cell in there)), "category")
-
-
 def _cells(piece: TextBuffer, column: str) -> list[str | None]:
     return [None if cell is None else cell.strip() or None for cell in piece.column(column)]
 
@@ -284,11 +275,3 @@ def _number(cell: str) -> float | None:
 
 
 READ: dict[str, Callable[[str], Any]] = {"number": _number, "date": moment}
-
-
-def _centred(x: Floats, mean: float, spread: float) -> Floats:
-    """Return (x - mean) / spread within bounds, 0 where there is none, and whether there is none, (n, 2)."""
-    none = np.isnan(x)
-    with np.errstate(over="ignore"):
-        away = np.clip((x - mean) / spread, -FARTHEST, FARTHEST)
-    return np.stack([np.where(none, 0.0, away), none.astype(np.float64)], axis=1)

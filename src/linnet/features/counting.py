@@ -121,17 +121,11 @@ class SparseCounts:
         extra = np.zeros((len(self), 0), np.float32) if self.computed is None else self.computed
         if scale is not None:
             extra = extra * scale
-        present = extra != 0
-        row_ptr = self.row_ptr
-        indptr = row_ptr + np.concatenate([np.zeros(1, np.int64), np.cumsum(present.sum(axis=1))])
-        indices, out = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
-        counted = np.arange(row_ptr[-1]) + np.repeat(indptr[:-1] - row_ptr[:-1], np.diff(row_ptr))
-        indices[counted], out[counted] = self.indices, values
-        mine = np.ones(len(indices), dtype=bool)
-        mine[counted] = False
-        indices[mine] = self.n_columns + np.nonzero(present)[1]
-        out[mine] = extra[present]
-        return indptr, indices, out
+        row, column = np.nonzero(extra)
+        at = self.row_ptr[row + 1]
+        indptr = self.row_ptr + np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(self)))])
+        indices = np.insert(self.indices, at, self.n_columns + column)
+        return indptr, indices, np.insert(values, at, extra[row, column])
 
     def class_counts(self, y: Array, n_classes: int, weight: Floats | None = None) -> Array:
         """Return how many documents of each class hold each column, (n_columns, n_classes), or what they weigh together.
@@ -212,10 +206,8 @@ class Names:
     @classmethod
     def of(cls, names: Iterable[str]) -> Names:
         """Take names from Python strings."""
-        encoded = [name.encode() for name in names]
-        length = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
-        data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-        return cls(data, np.cumsum(length) - length, length, np.zeros(len(length), np.uint8))
+        data, offsets = joined([name.encode() for name in names])
+        return cls(data, offsets[:-1], np.diff(offsets), np.zeros(len(offsets) - 1, np.uint8))
 
     @classmethod
     def seen(cls, pieces: list[TextBuffer], blocks: Blocks, seen: Seen, fingerprints: Hashes) -> Names:

@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 
 from linnet import arithmetic
+from linnet._kernels import sparse
 from linnet.array_types import Array, Floats, Floats32, Ints, Ints32, Labels
 from linnet.errors import DataError, LinnetError, check_choice
 from linnet.features.blocks import Across, AnyBlocks, Chars, Position, Skips, Words, scales, split
@@ -53,22 +54,15 @@ def chi2(rows: SparseCounts, y: Labels, n_classes: int) -> Scores:
 
     What is seen is how often the feature occurs in the class (in how many texts, where only presence was counted).
     """
-    seen = _class_sums(rows, y, n_classes)  # (n_columns, n_classes)
+    if len(rows.counts):
+        seen = np.zeros((rows.n_columns, n_classes))
+        sparse.class_sums(rows.row_ptr, rows.indices, rows.counts.astype(np.float64), y, np.ones(len(rows)), seen)
+    else:
+        seen = rows.class_counts(y, n_classes).astype(np.float64)
     expected = arithmetic.total(seen, axis=1)[:, None] * (np.bincount(y, minlength=n_classes) / max(1, len(y)))
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.square(seen - expected) / expected
     return np.asarray(arithmetic.total(np.where(expected > 0, parts, 0.0), axis=1))
-
-
-def _class_sums(rows: SparseCounts, y: Labels, n_classes: int) -> Floats:
-    if not len(rows.counts):
-        return rows.class_counts(y, n_classes).astype(np.float64)
-    label = np.repeat(y, np.diff(rows.row_ptr))
-    sums = [
-        np.bincount(rows.indices[label == c], rows.counts[label == c], rows.n_columns)[: rows.n_columns]
-        for c in range(n_classes)
-    ]
-    return np.stack(sums, axis=1).astype(np.float64)
 
 
 def mutual_information(rows: SparseCounts, y: Labels, n_classes: int) -> Scores:

@@ -9,8 +9,6 @@ probability that it reports, which the imported model does not.
 
 from __future__ import annotations
 
-import mmap
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -43,13 +41,7 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self.path, self.at = path, 0
-        try:
-            with path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size == 0:
-                    self.fail("it is empty")
-                self.data = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-        except OSError as error:
-            self.fail(error.strerror or str(error))
+        self.data = np.memmap(path, dtype=np.uint8, mode="r")
 
     def fail(self, problem: str) -> NoReturn:
         """Refuse the file."""

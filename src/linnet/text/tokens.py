@@ -44,7 +44,7 @@ import numpy as np
 from linnet._kernels.text import Scratch, tokenise_text
 from linnet.array_types import Bytes, Ints
 from linnet.errors import DataError, LinnetError, check_choice, nearest, require
-from linnet.files import write_atomic
+from linnet.files import read_text, write_atomic
 
 TOKENS = {"words": 0, "pattern": 1, "whitespace": 2, "characters": 3, "bytes": 4, "penn": 5}
 CASES = {"keep": 0, "fold": 1, "lower": 2}
@@ -219,12 +219,9 @@ class Subword:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Subword:
         """Read a file written by ``save``."""
+        data = read_text(path, "the tokeniser")
         try:
-            data = Path(path).read_bytes()
-        except OSError as error:
-            raise DataError(f"cannot read the tokeniser {os.fspath(path)!r}: {error.strerror or error}") from None
-        try:
-            return cls.from_bytes(data)
+            return cls.from_bytes(data.encode())
         except DataError as error:
             raise DataError(f"{os.fspath(path)}: {error}") from None
 

@@ -256,15 +256,11 @@ class Vocabulary:
 
     def coverage(self, texts: Iterable[str], top: int = 10) -> Coverage:
         """Return how much of other texts it knows, and the most frequent words it does not."""
-        counts: Counter[str] = Counter()
-        n = 0
-        for found in tokenised(texts, self.tokens, self.case):
-            counts.update(found)
-            n += 1
-        unknown = {w: c for w, c in counts.items() if w not in self._numbers}
-        most = sorted(unknown.items(), key=lambda item: (-item[1], item[0]))[:top]
-        total = sum(counts.values())
-        return Coverage(n, total, total - sum(unknown.values()), len(counts), len(counts) - len(unknown), tuple(most))
+        other = Vocabulary.of(texts, tokens=self.tokens, case=self.case)
+        unknown = [(w, n) for w, n in zip(other.words, other.counts.tolist(), strict=True) if w not in self]
+        known = other.n_tokens - sum(n for _, n in unknown)
+        types = len(other), len(other) - len(unknown)
+        return Coverage(other.n_documents, other.n_tokens, known, *types, tuple(unknown[:top]))
 
     def cut_offs(self, values: Iterable[int] = (1, 2, 3, 5, 10, 20, 50, 100)) -> list[dict[str, Any]]:
         """Return for each min_df how many words are left and which share of the tokens they cover."""

@@ -348,8 +348,5 @@ def _wrong_width(actual: int, width: int, raw: str) -> Malformed:
 def _spread(column: pa.ChunkedArray, gaps: list[int]) -> pa.ChunkedArray:
     """The column with a null at each of the given places."""
     filled = pa.chunked_array([*column.chunks, pa.nulls(1, column.type)])
-    order = np.full(len(column) + len(gaps), len(column), dtype=np.int64)
-    present = np.ones(len(order), dtype=bool)
-    present[gaps] = False
-    order[present] = np.arange(len(column))
+    order = np.insert(np.arange(len(column)), np.array(gaps) - np.arange(len(gaps)), len(column))
     return filled.take(integers(order))

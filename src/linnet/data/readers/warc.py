@@ -136,14 +136,17 @@ def rewrite_records(
     batch: RawBatch, rows: Sequence[int], text: str, texts: Sequence[str] | None, added: dict[str, list[Any]]
 ) -> Iterator[bytes]:  # fmt: skip
     """Give records as they came, with header lines added; with `texts`, as `conversion` records of those texts."""
+    fields = [(re.sub(r"[^\w.-]", "-", name), values) for name, values in added.items()]
     for k, row in enumerate(rows):
         record = batch.records[row]
         head, content = record.head, record.content
         if texts is not None:
             content = texts[k].encode()
             head = _as_text(head, len(content))
-        values = ((name, f"{v[k]:.6g}" if isinstance(v[k], float) else v[k]) for name, v in added.items())
-        lines = "".join([f"{_token(name)}: {_line(value)}\r\n" for name, value in values])
+        values = (
+            (name, f"{v[k]:.6g}" if isinstance(v[k], float) else re.sub(r"[\r\n]", " ", v[k])) for name, v in fields
+        )
+        lines = "".join([f"{name}: {value}\r\n" for name, value in values])
         yield head + lines.encode() + b"\r\n" + content + b"\r\n\r\n"
 
 
@@ -153,11 +156,3 @@ def _as_text(head: bytes, length: int) -> bytes:
         rb"(?im)^(WARC-(Block|Payload)-Digest|WARC-Type|Content-Type|Content-Length)[ \t]*:.*\r?\n", b"", head
     )
     return head + b"WARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n" % length
-
-
-def _token(name: str) -> str:
-    return re.sub(r"[^\w.-]", "-", name)
-
-
-def _line(value: str) -> str:
-    return value.replace("\r", " ").replace("\n", " ")
