@@ -22,8 +22,7 @@ import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -111,13 +110,12 @@ def bands_for(threshold: float) -> tuple[int, int]:
     return MINIMA, 1
 
 
-@dataclass
-class Sketches:
+class Sketches(NamedTuple):
     """What is kept of each document to compare it: about half a kilobyte of minima and at most one of small hashes."""
 
     keys: Hashes  # (n,) a hash of all words, in order
     minima: Hashes32  # (n, bands * rows)
-    starts: Ints  # (n + 1,)
+    counts: Ints  # (n,) of the smallest hashes
     values: Hashes32  # the smallest hashes of each document, sorted
 
     @classmethod
@@ -129,7 +127,7 @@ class Sketches:
         jobs = [(p, a, min(a + _CHUNK, len(p))) for p in pieces for a in range(0, len(p), _CHUNK)]
         multipliers = _multipliers(n_minima)
 
-        def work(job: Any) -> tuple[Any, Any, Any, Any]:
+        def work(job: Any) -> Sketches:
             piece, a, b = job
             keys, totals = np.empty(b - a, np.uint64), np.empty(b - a, np.int32)
             smallest, minima = np.empty((b - a, KEPT), np.uint32), np.empty((b - a, n_minima), np.uint32)
@@ -138,28 +136,23 @@ class Sketches:
                 piece.data, piece.offsets, a, b, shingle, multipliers, scratch, keys, totals, smallest, minima
             )
             counts = np.minimum(totals, KEPT).astype(np.int64)
-            return keys, minima, counts, smallest[np.arange(KEPT) < counts[:, None]]
+            return cls(keys, minima, counts, smallest[np.arange(KEPT) < counts[:, None]])
 
         with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
             return cls.joined(list(pool.map(work, jobs)), n_minima)
 
     @classmethod
-    def joined(cls, parts: list[tuple[Any, Any, Any, Any]], n_minima: int) -> Sketches:
+    def joined(cls, parts: list[Sketches], n_minima: int) -> Sketches:
         """Put chunks one after the other."""
-        none = (
-            np.zeros(0, np.uint64),
-            np.zeros((0, n_minima), np.uint32),
-            np.zeros(0, np.int64),
-            np.zeros(0, np.uint32),
-        )
-        keys, minima, counts, values = (np.concatenate(column) for column in zip(none, *parts, strict=True))
-        return cls(keys, minima, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), values)
+        none = np.zeros(0, np.uint64), np.zeros((0, n_minima), np.uint32), np.zeros(0, np.int64), np.zeros(0, np.uint32)
+        return cls(*(np.concatenate(column) for column in zip(none, *parts, strict=True)))
 
     def groups(self, threshold: float, bands: int, rows: int) -> Ints:
         """Return the group of each document: those at least as similar as the threshold, and what they bring along."""
         n = len(self.keys)
         first, parent = _first_of(self.keys), np.arange(n, dtype=np.int64)
-        distinct = np.flatnonzero((first == np.arange(n)) & (np.diff(self.starts) > 0))
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts)])
+        distinct = np.flatnonzero((first == np.arange(n)) & (self.counts > 0))
         for band in range(bands):
             key = _band_keys(self.minima[distinct, band * rows : (band + 1) * rows])
             ordered = np.sort(key)
@@ -167,7 +160,7 @@ class Sketches:
             if len(twice):
                 meets = np.flatnonzero(twice[np.searchsorted(twice, key).clip(max=len(twice) - 1)] == key)
                 meets = meets[np.argsort(key[meets], kind="stable")]
-                link_similar(distinct[meets], key[meets], self.starts, self.values, KEPT, threshold, PATIENCE, parent)
+                link_similar(distinct[meets], key[meets], starts, self.values, KEPT, threshold, PATIENCE, parent)
         while not np.array_equal(parent[parent], parent):
             parent = parent[parent]
         return _numbered(parent[first])

@@ -17,8 +17,9 @@ What every rule did: counts that add up to the input's documents and lines, with
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -208,30 +209,31 @@ class Repeats:
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Documents of one source: their texts as they are now, the columns they came with, and their row numbers."""
+    """Documents of one source: the columns they came with, their texts as they are now, and their row numbers."""
 
-    texts: list[str]
-    table: Any  # with the text column as it came
+    table: Any
     text_column: str
     rows: Ints
     source: str
     keys: Ints | None = None  # how many keys each document has, between two passes
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.rows)
 
-    def take(self, keep: Sequence[int], texts: list[str] | None = None) -> Chunk:
-        """Return some of the documents, with new texts where they are given."""
-        if len(keep) == len(self) and texts is None:
-            return self
+    @cached_property
+    def texts(self) -> list[str]:
+        """The texts."""
+        return list(self.table.column(self.text_column).to_pylist())
+
+    def take(self, keep: Sequence[int]) -> Chunk:
+        """Return some of the documents."""
         where = np.asarray(keep, dtype=np.int64)
-        texts = [self.texts[k] for k in keep] if texts is None else texts
-        return Chunk(texts, self.table.take(integers(where)), self.text_column, self.rows[where], self.source)
+        return replace(self, table=self.table.take(integers(where)), rows=self.rows[where])
 
-    def to_table(self) -> Any:
-        """Return the columns with the texts as they are now."""
+    def with_texts(self, texts: list[str]) -> Chunk:
+        """Return the documents with new texts."""
         at = self.table.column_names.index(self.text_column)
-        return self.table.set_column(at, self.text_column, strings(self.texts))
+        return replace(self, table=self.table.set_column(at, self.text_column, strings(texts)))
 
 
 #: What duplicates are looked for, in the order in which they are.
@@ -318,7 +320,7 @@ class Corpus:
             work.report.kept_documents += len(chunk)
             work.report.kept_lines += sum(text.count("\n") + 1 for text in chunk.texts)
             work.report.kept_characters += sum(map(len, chunk.texts))
-            write(chunk.to_table())
+            write(chunk.table)
         if not work.report.kept_documents and work.columns is not None:
             write(work.columns)  # no rows, but their names and types
         return work.report
@@ -347,26 +349,16 @@ class _Work:
     def first(self, batches: Iterable[RowBatch]) -> Iterator[Chunk]:
         """Clean characters and pages, document by document."""
         for batch in batches:
-            rows = np.arange(len(batch)) + batch.first_row
-            chunk = Chunk(batch.text.to_pylist(), batch.table, batch.text_column, rows, batch.reader.source)
+            bad, rows = batch.raw.malformed, np.arange(len(batch)) + batch.first_row
+            texts = [bad[k].raw if k in bad else text for k, text in enumerate(batch.text.to_pylist())]
+            chunk = Chunk(batch.table, batch.text_column, rows, batch.reader.source).with_texts(texts)
             if self.columns is None:
-                self.columns = chunk.take([]).to_table()
-            keep, texts = [], []
-            gone: dict[str, list[int]] = {}
-            for k, text in enumerate(chunk.texts):
-                wrong = batch.raw.malformed.get(k)
-                left, why = self.document(text if wrong is None else wrong.raw, wrong is not None)
-                if why is None:
-                    keep.append(k)
-                    texts.append(left)
-                else:
-                    gone.setdefault(why, []).append(k)
-                    if wrong is not None:
-                        chunk.texts[k] = wrong.raw
-            self.aside(chunk, gone)
+                self.columns = chunk.table.slice(0, 0)
+            found = [self.document(text, k in bad) for k, text in enumerate(texts)]
+            left = self.without(chunk, [why for _, why in found])
             self.tell("cleaning", len(chunk))
-            if keep:
-                yield chunk.take(keep, texts)
+            if len(left):
+                yield left.with_texts([text for text, why in found if why is None])
 
     def document(self, text: str, unreadable: bool = False) -> tuple[str, str | None]:
         """Clean one document; say which rule removed it, if one did."""
@@ -403,21 +395,19 @@ class _Work:
             tally.sample(*(before[start:end] for start, end, _ in edits[:5]))
         return found.text
 
-    def aside(self, chunk: Chunk, gone: Mapping[str, Sequence[int]]) -> None:
-        """Hand removed documents on, with the rule that removed them, their source and their row."""
-        if self.removed is None or not gone:
-            return
-        where = [(k, why) for why, rows in gone.items() for k in rows]
-        where.sort()
-        part = chunk.take([k for k, _ in where])
-        table = pa.table({
-            "removed_by": strings([why for _, why in where]), "source": strings([chunk.source] * len(where)),
-            "row": integers(part.rows),
-        })  # fmt: skip
-        rest = part.to_table()
-        for name in rest.column_names:
-            table = table.append_column(f"{name}_" if name in table.column_names else name, rest.column(name))
-        self.removed(table)
+    def without(self, chunk: Chunk, reasons: Sequence[str | None]) -> Chunk:
+        """Return the documents without a reason; hand the others on, with the rule that removed them, their source and row."""
+        gone = [k for k, why in enumerate(reasons) if why is not None]
+        if self.removed is not None and gone:
+            part = chunk.take(gone)
+            columns: dict[str, Any] = {
+                "removed_by": strings([reasons[k] for k in gone]), "source": strings([chunk.source] * len(gone)),
+                "row": integers(part.rows),
+            }  # fmt: skip
+            for name, column in zip(part.table.column_names, part.table.columns, strict=True):
+                columns[f"{name}_" if name in columns else name] = column
+            self.removed(pa.table(columns))
+        return chunk.take([k for k, why in enumerate(reasons) if why is None])
 
     # ---- duplicates: chunks in, chunks out
 
@@ -431,11 +421,10 @@ class _Work:
 
     def drop(self, chunk: Chunk, marked: Any, kind: str) -> Chunk:
         """Leave out the marked documents."""
-        where = np.flatnonzero(marked).tolist()
-        for k in where:
-            self.gone(kind, chunk.texts[k])
-        self.aside(chunk, {kind: where} if where else {})
-        return chunk.take(np.flatnonzero(~np.asarray(marked)).tolist())
+        marks = np.asarray(marked).tolist()
+        return self.without(
+            chunk, [self.gone(kind, text)[1] if mark else None for text, mark in zip(chunk.texts, marks, strict=True)]
+        )
 
     def exact(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """Leave out documents that occurred before."""
@@ -461,7 +450,7 @@ class _Work:
 
         def keys(chunk: Chunk) -> tuple[Any, Any]:
             found = Sketches.of(chunk.texts, bands * rows, self.plan.shingle)
-            parts.append((found.keys, found.minima, np.diff(found.starts), found.values))
+            parts.append(found)
             return found.keys[:0], np.ones(len(chunk), dtype=np.int64)
 
         def marks() -> Bools:
@@ -481,13 +470,12 @@ class _Work:
             for chunk in chunks:
                 found, counts = keys(chunk)
                 seen.add(found)
-                pickle.dump(replace(chunk, texts=[], table=chunk.to_table(), keys=counts), spool)
+                pickle.dump(replace(chunk, keys=counts), spool)
                 written += 1
             marked, at = (marks or seen.marks)(), 0
             spool.seek(0)
             for _ in range(written):
                 chunk = pickle.load(spool)  # noqa: S301 - written above
-                chunk = replace(chunk, texts=chunk.table.column(chunk.text_column).to_pylist())
                 size = int(np.sum(chunk.keys))
                 left = second(chunk, np.array(marked[at : at + size]), kind)
                 at += size
@@ -505,7 +493,7 @@ class _Work:
             first = int(ends[k - 1]) if k else 0
             texts[k], empty[k] = self._cut_document(chunk.texts[k], marked[first : int(ends[k])])
         kept = self.drop(chunk, empty, kind)
-        return replace(kept, texts=[t for t, gone in zip(texts, empty.tolist(), strict=True) if not gone])
+        return kept.with_texts([t for t, gone in zip(texts, empty.tolist(), strict=True) if not gone])
 
     def _cut_document(self, text: str, repeated: Any) -> tuple[str, bool]:
         """Return what is left of a document, and whether that is nothing."""
