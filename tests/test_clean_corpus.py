@@ -16,10 +16,10 @@ from linnet.data.reading import stream_rows
 from linnet.errors import DataError, LinnetError
 from linnet.text.clean import C4, Pages
 from linnet.text.clean.corpus import Corpus
-from linnet.text.clean.pages import make_page_rule
+from linnet.text.clean.rules import read_rule
 from linnet.text.duplicates import sentences
 
-DARN = make_page_rule({"rule": "badwords", "words": ["darn"]})
+DARN = read_rule({"rule": "badwords", "words": ["darn"]}, C4)
 GOOD = "This is a first line. It says a thing.\nThis is a second line. It says more.\nAnd this is the end of it."
 
 
@@ -70,14 +70,14 @@ def test_each_rule_is_hit_by_name():
 
 @pytest.mark.parametrize("name", C4)
 def test_each_rule_can_be_switched(name):
-    rule = DARN if name == "badwords" else make_page_rule(name)
+    rule = DARN if name == "badwords" else read_rule(name, C4)
     alone = Pages([rule])
     without = Pages([DARN if n == "badwords" else n for n in C4 if n != name])
     page = alone.filter(PAGES[name])
     assert name in page.lines
     assert name not in without.filter(PAGES[name]).lines
     assert alone.filter(GOOD).removed_by is None
-    assert make_page_rule(json.loads(json.dumps(rule.to_dict()))) == rule
+    assert read_rule(json.loads(json.dumps(rule.to_dict())), C4) == rule
 
 
 PIECES = st.sampled_from([
@@ -179,7 +179,7 @@ def test_settings_are_plain_values():
             Corpus(**wrong)
     for spec in ("words=x", "lorem=3", "badwords=/nowhere/at/all", {"rule": "words", "most": 3}):
         with pytest.raises(DataError):
-            make_page_rule(spec)
+            read_rule(spec, C4)
 
 
 def test_types_and_columns_stay(tmp_path):

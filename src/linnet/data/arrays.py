@@ -205,15 +205,10 @@ def take(column: pa.ChunkedArray, indices: np.ndarray) -> pa.ChunkedArray:
     """
     if column.nbytes > _INT32_MAX and pa.types.is_string(column.type):
         column = cast(column, pa.large_string())
-    if column.num_chunks > 1 and np.all(indices[1:] >= indices[:-1]):  # Arrow would join the chunks first: a whole copy
-        ends = np.cumsum([len(chunk) for chunk in column.chunks])
-        cuts = [0, *np.searchsorted(indices, ends).tolist()]
-        parts = [
-            call("take", chunk, integers(indices[a:b] - (end - len(chunk))))
-            for chunk, a, b, end in zip(column.chunks, cuts[:-1], cuts[1:], ends.tolist(), strict=True)
-            if b > a
-        ]
-        return pa.chunked_array(parts, type=column.type)
+    if column.num_chunks > 1 and np.all(indices[1:] > indices[:-1]):  # take would join the chunks first: a whole copy
+        mask = np.zeros(len(column), dtype=bool)
+        mask[indices] = True
+        return column.filter(booleans(mask))
     return call("take", column, integers(indices))
 
 

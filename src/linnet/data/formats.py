@@ -65,7 +65,7 @@ FORMATS = {
         Format("warc", (".warc", ".wet"), lambda head: head.startswith(b"WARC/"), _in("warc.open_warc"),
                magic=True, rewrite=_in("warc.rewrite_records"), members=True),
         Format("json", (".json",), _in("jsonlines.sniff_json"), _in("jsonlines.open_json")),
-        Format("jsonl", (".jsonl", ".ndjson", ".jsonlines"), lambda head: head.lstrip().startswith(b"{"), _in("jsonlines.open_jsonl"),
+        Format("jsonl", (".jsonl", ".ndjson", ".jsonlines"), lambda head: head.lstrip().startswith(b"{"), _in("jsonlines.open_json"),
                rewrite=_in("jsonlines.rewrite_lines")),
         Format("fasttext", (".ft", ".fasttext"), _is_fasttext, _in("lines.open_fasttext")),
         Format("vw", (".vw",), _in("lines.sniff_vw"), _in("lines.open_vw")),

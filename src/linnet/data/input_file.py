@@ -92,19 +92,19 @@ class InputFile:
         """The next `size` bytes; fewer only at the end, and where a live source pauses after a line."""
         return self._bytes.read(size)
 
+    def read_all(self) -> bytes:
+        """All bytes to the end."""
+        return b"".join(iter(lambda: self.read(1 << 24), b""))
+
     def wait(self) -> bytes:
         """Wait until a live source goes on, or ends; return its first bytes."""
-        before = len(self.peek())
-        return self._bytes.peek(before + 1, wait=True)
+        return self._bytes.peek(len(self.peek()) + 1, wait=True)
 
     def random_access(self, *, mapped: bool = False) -> Any:
         """A pyarrow file that can seek, for formats whose index is at the end; a pipe or a gz is read whole."""
         if self.path is not None and self.path.is_file() and self.compression is None:
             return pa.memory_map(str(self.path)) if mapped else pa.OSFile(str(self.path))
-        whole = []
-        while block := self.read(1 << 24):
-            whole.append(block)
-        return pa.BufferReader(b"".join(whole))
+        return pa.BufferReader(self.read_all())
 
     def forward(self) -> Any:
         """A pyarrow file that is read from front to back."""

@@ -147,9 +147,9 @@ def of_columns(columns: Mapping[str, str]) -> str:
 def open_reader(source: Any, format: str | None, options: ReadOptions) -> Iterator[RecordReader]:
     """Open a path, standard input ("-"), a data set by name ("hub:NAME"), a reader or a Python object."""
     if isinstance(source, str) and source.startswith("hub:"):
-        from linnet.datasets.named import part_path
+        from linnet.datasets.named import part_files
 
-        source = part_path(source)
+        source = part_files(source)[0]
     if isinstance(source, str | os.PathLike):
         with open_file(source if source == "-" else Path(source), format, options) as reader:
             yield reader

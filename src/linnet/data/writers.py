@@ -14,7 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -219,34 +219,27 @@ class ArrowWriter(TableWriter):
     """An Arrow file (Feather 2)."""
 
     typed = True
-    _file: Any = None
+    new_file: Any = staticmethod(pa.ipc.new_file)
+
+    @cached_property
+    def file(self) -> Any:
+        """The writer of pyarrow, made when the columns are known."""
+        self.schema = self.schema or pa.schema([("text", pa.string())])  # there were no rows
+        return self.new_file(self.sink, self.schema)
 
     def write_rows(self, table: pa.Table, first: bool) -> None:
         """Write record batches."""
-        self.opened().write_table(table)
-
-    def opened(self) -> Any:
-        """Return the writer of pyarrow, made when it is needed first."""
-        if self._file is None:
-            self.schema = self.schema or pa.schema([("text", pa.string())])  # there were no rows
-            self._file = self.new_file()
-        return self._file
-
-    def new_file(self) -> Any:
-        """Make the writer of pyarrow."""
-        return pa.ipc.new_file(self.sink, self.schema)
+        self.file.write_table(table)
 
     def close(self) -> None:
         """Write the end of the file."""
-        self.opened().close()
+        self.file.close()
 
 
 class ArrowStreamWriter(ArrowWriter):
     """An Arrow stream."""
 
-    def new_file(self) -> Any:
-        """Make the writer of pyarrow."""
-        return pa.ipc.new_stream(self.sink, self.schema)
+    new_file = staticmethod(pa.ipc.new_stream)
 
 
 class ParquetWriter(ArrowWriter):
@@ -262,18 +255,18 @@ class ParquetWriter(ArrowWriter):
         if sum(waiting.nbytes for waiting in self.waiting) >= GROUP_BYTES:
             self._flush()
 
-    def new_file(self) -> Any:
+    def new_file(self, sink: Any, schema: Any) -> Any:
         """Make the writer of pyarrow."""
         import pyarrow.parquet as pq
 
-        short = [field.name for field in self.schema if field.name in self.short or not _long(field.type)]
+        short = [field.name for field in schema if field.name in self.short or not _long(field.type)]
         codec = "none" if self.page_codec == "uncompressed" else self.page_codec
-        return pq.ParquetWriter(self.sink, self.schema, compression=codec, use_dictionary=short, write_statistics=short)
+        return pq.ParquetWriter(sink, schema, compression=codec, use_dictionary=short, write_statistics=short)
 
     def _flush(self) -> None:
         group, self.waiting = pa.concat_tables(self.waiting), []
         if group.num_rows:
-            self.opened().write_table(group, row_group_size=group.num_rows)
+            self.file.write_table(group, row_group_size=group.num_rows)
 
     def close(self) -> None:
         """Write the last row group and the footer."""

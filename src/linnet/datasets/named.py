@@ -213,11 +213,6 @@ def _foreign(name: str) -> CatalogueEntry:
     raise DataError(nearest("data set", name, CATALOGUE) + "; or name one of the hub as hub:owner/name")
 
 
-def part_path(source: str) -> Path:
-    """Return the file behind hub:NAME:PART."""
-    return part_files(source)[0]
-
-
 def part_files(source: str) -> tuple[Path, DatasetFiles]:
     """Return the file behind hub:NAME:PART, and all files of the data set."""
     name, config, part = split_name(source)

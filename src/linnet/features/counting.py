@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -302,8 +302,7 @@ def in_threads(work: Callable[[Run], Done], runs: list[Run]) -> list[Done]:
         return list(pool.map(work, runs))
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """Where each column was first met: enough to write its name while the texts are at hand."""
 
     document: Ints32
@@ -415,8 +414,16 @@ def count(pieces: list[TextBuffer], blocks: Blocks, *, counting: bool = False, t
     return Counted(rows, found.fingerprints, Seen(*found.seen))
 
 
+def vocabulary(fingerprints: Hashes) -> tuple[Any, ...]:
+    """Return what ``count_known`` takes for columns with these fingerprints: slots, shift, column of each slot, columns."""
+    laid = Slots.of(fingerprints)
+    column_of = np.full(len(laid.slots), -1, dtype=np.int32)
+    column_of[laid.find(fingerprints)] = np.arange(len(fingerprints), dtype=np.int32)
+    return laid.slots, laid.shift, column_of, len(fingerprints)
+
+
 def hashing(bits: int) -> tuple[Any, ...]:
-    """Return the vocabulary that ``count_known`` takes for 2^bits columns without one."""
+    """Return what ``count_known`` takes for 2^bits columns without a vocabulary."""
     return np.zeros(0, np.uint64), 64 - bits, np.zeros(0, np.int32), 1 << bits
 
 

@@ -372,12 +372,9 @@ def _side_by_side(parts: list[tuple[Counted, list[int], int]], n_blocks: int, sh
         block = np.asarray(numbers, np.uint8)[seen.block]
         seens.append(Seen((seen.document + document).astype(np.int32), seen.start, seen.length, block))
         first = rows.n_columns if shared else first + rows.n_columns
-    seen = Seen(*(np.concatenate([getattr(s, f) for s in seens]) for f in ("document", "start", "length", "block")))
-    return Counted(
-        SparseCounts(indptr, indices, counts, n_blocks, first),
-        np.concatenate([c.fingerprints for c, _, _ in parts]),
-        seen,
-    )
+    fingerprints = np.concatenate([c.fingerprints for c, _, _ in parts])
+    seen = Seen(*map(np.concatenate, zip(*seens, strict=True)))
+    return Counted(SparseCounts(indptr, indices, counts, n_blocks, first), fingerprints, seen)
 
 
 def states(blocks: Blocks) -> list[bytes]:

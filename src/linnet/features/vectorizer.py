@@ -33,7 +33,7 @@ from linnet.errors import DataError, check_choice, not_fitted, require
 from linnet.estimator import Estimator, one_of, sklearn_tags
 from linnet.features.blocks import Blocks, Chars, Words, counted_only, describe
 from linnet.features.buffers import TextBuffer, lowered, text_buffers
-from linnet.features.counting import TF, Names, Norm, Slots, SparseCounts, count, count_known, hashing
+from linnet.features.counting import TF, Names, Norm, SparseCounts, count, count_known, hashing, vocabulary
 from linnet.features.plan import idf, kept_columns, log_count_ratio
 
 ORDERS = ("name", "seen")
@@ -149,9 +149,7 @@ class Vectorizer(Estimator):
             self.fingerprints_, self.names_ = self._given(blocks)
         else:
             rows, self.fingerprints_, self.names_ = self._count(pieces, blocks)
-        self.slots_ = Slots.of(self.fingerprints_)
-        self.columns_ = np.full(len(self.slots_.slots), -1, dtype=np.int32)  # of each slot
-        self.columns_[self.slots_.find(self.fingerprints_)] = np.arange(len(self.fingerprints_), dtype=np.int32)
+        self.lookup_ = vocabulary(self.fingerprints_)
         rows = self._known(pieces, blocks) if rows is None else rows
         self.document_frequency_ = rows.document_frequency()
         self.n_documents_ = n_documents
@@ -235,10 +233,7 @@ class Vectorizer(Estimator):
 
     def _known(self, pieces: list[TextBuffer], blocks: Blocks) -> SparseCounts:
         """Count the features of the vocabulary; hashed, all of them."""
-        if self.hash_bits is not None:
-            known = hashing(self.hash_bits)
-        else:
-            known = self.slots_.slots, self.slots_.shift, self.columns_, len(self.fingerprints_)
+        known = self.lookup_ if self.hash_bits is None else hashing(self.hash_bits)
         return count_known(pieces, blocks, *known, counting=self.tf != "presence", threads=self.n_jobs)
 
     def _matrix(self, rows: SparseCounts) -> Any:

@@ -37,7 +37,7 @@ from linnet.array_types import Array, Floats, Floats32, Hashes, Ints, Ints32
 from linnet.errors import DataError, LinnetError
 from linnet.features.blocks import Computed, Folded, FoldedVectors
 from linnet.features.buffers import TextBuffer, text_buffers
-from linnet.features.counting import Slots, SparseCounts, count, count_known
+from linnet.features.counting import SparseCounts, count, count_known, vocabulary
 
 __all__ = ["Vectors", "WordVectors", "learn_vectors", "read_vectors"]
 
@@ -63,12 +63,9 @@ class WordVectors:
     weight: Floats32
 
     @cached_property
-    def slots(self) -> tuple[Slots, Ints32]:
-        """The fingerprints laid out for lookup, and the word of each slot."""
-        slots = Slots.of(self.fingerprints)
-        number = np.full(len(slots.slots), -1, dtype=np.int32)
-        number[slots.find(self.fingerprints)] = np.arange(len(self.words), dtype=np.int32)
-        return slots, number
+    def vocabulary(self) -> tuple[Any, ...]:
+        """The fingerprints laid out for lookup."""
+        return vocabulary(self.fingerprints)
 
 
 LEARNED: dict[str, WordVectors] = {}
@@ -122,11 +119,8 @@ class Vectors(Computed):
 
     def _count(self, pieces: list[TextBuffer]) -> SparseCounts:
         """Count the words that have a vector."""
-        slots, number = self.word_vectors.slots
-        return count_known(
-            pieces, (FoldedVectors(),), slots.slots, slots.shift, number, len(self.word_vectors.words),
-            counting=self.tf != "presence", threads=1,
-        )  # fmt: skip
+        known, counting = self.word_vectors.vocabulary, self.tf != "presence"
+        return count_known(pieces, (FoldedVectors(),), *known, counting=counting, threads=1)
 
     def known_share(self, pieces: list[TextBuffer]) -> float:
         """Return the share of the words of some texts that have a vector."""
@@ -286,7 +280,7 @@ def _of_text(path: Path) -> tuple[list[str], Array]:
     from linnet.data.input_file import InputFile
 
     with InputFile(path) as file:
-        whole = b"".join(iter(lambda: file.read(1 << 24), b""))
+        whole = file.read_all()
     first, _, rest = whole.partition(b"\n")
     sized = re.fullmatch(rb"\s*(\d{1,9})\s+(\d{1,5})\s*", first)
     if sized:

@@ -18,12 +18,11 @@ import numpy as np
 from linnet.array_types import Floats32
 from linnet.errors import ModelFileError, require, shown
 from linnet.features.blocks import Block, Chars, Hashing, Words
-from linnet.features.counting import Norm, joined
-from linnet.features.vectorizer import features_named
+from linnet.features.counting import joined
+from linnet.features.vectorizer import NORMS, TOKEN_PATTERN, features_named
 from linnet.model.model import Model
 from linnet.model.table import Table
 
-PATTERN = r"(?u)\b\w\w+\b"
 VECTORISERS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
 SOFTMAX = ("LogisticRegression", "MultinomialNB")  # probabilities by softmax, or of two classes by the sigmoid
 MARGINS = ("LinearSVC", "SGDClassifier", "RidgeClassifier", "Perceptron", "PassiveAggressiveClassifier")
@@ -84,7 +83,7 @@ def _model(vectoriser: Any, tfidf: Any, model: Any, name: str) -> Model:
         idf = np.asarray(tfidf.idf_, np.float64) if tfidf.use_idf else idf
         if tfidf.norm is not None:
             norm, in_norm = tfidf.norm, idf
-    if norm not in (None, "l1", "l2"):
+    if norm not in NORMS:
         raise ModelFileError(f"norm={norm!r}")
     if name == "MultinomialNB":
         W, b = np.asarray(model.feature_log_prob_), np.asarray(model.class_log_prior_)
@@ -109,9 +108,8 @@ def _model(vectoriser: Any, tfidf: Any, model: Any, name: str) -> Model:
         table = Table.of(keys, np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 1:]))
         named = np.argsort(-np.abs(W).max(axis=0), kind="stable")[:20_000]
         slots, terms = table.find(keys[named]), [terms[k] for k in named.tolist()]
-    kinds: dict[str | None, Norm] = {None: None, "l1": "mean", "l2": "l2"}
     made = Model(
-        classes, (block,), tf, kinds[norm], table, np.ascontiguousarray(b, np.float64),
+        classes, (block,), tf, NORMS[norm], table, np.ascontiguousarray(b, np.float64),
         *joined([term.encode() for term in terms]), slots, False,
         {"settings": {"model": "sklearn", "features": str(block)}, "imported": {"from": "scikit-learn", "model": name}},
     )  # fmt: skip
@@ -124,9 +122,9 @@ def _block(v: Any) -> tuple[Block, list[str]]:
     for name in ("tokenizer", "preprocessor", "strip_accents", "stop_words"):
         if getattr(v, name, None) is not None:
             raise ModelFileError(f"the vectoriser has {name}, which linnet does not have in the same way")
-    if v.analyzer == "word" and v.token_pattern != PATTERN:
+    if v.analyzer == "word" and v.token_pattern != TOKEN_PATTERN:
         raise ModelFileError(
-            f"token_pattern {shown(v.token_pattern)}; only scikit-learn's own, {PATTERN}, is counted alike"
+            f"token_pattern {shown(v.token_pattern)}; only scikit-learn's own, {TOKEN_PATTERN}, is counted alike"
         )
     if v.analyzer not in ("word", "char_wb"):
         raise ModelFileError(f"analyzer {shown(v.analyzer)}; word and char_wb are counted alike")

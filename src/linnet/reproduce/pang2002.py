@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow.csv as pc
 
-from linnet.datasets.named import part_path, read_named
+from linnet.datasets.named import part_files, read_named
 from linnet.errors import DataError, MissingExtraError
 from linnet.features import Vectorizer
 from linnet.models import MODELS
@@ -42,7 +42,7 @@ def lines(options: TableOptions) -> Lines:
     """Give the rows: accuracies of ours and of the paper by model."""
     names = options.chosen(tuple(ROWS), "rows")
     data = read_named("hub:movie_reviews", labelled=True)
-    folder = part_path("hub:movie_reviews").parent
+    folder = part_files("hub:movie_reviews")[0].parent
     y, folds = np.array(data.label_list()), np.array(pc.read_csv(folder / "folds.csv")["fold"])
     if len(folds) != len(y):
         raise DataError(f"{folder}: {len(y)} usable reviews, but folds.csv has {len(folds)} rows")

@@ -22,7 +22,7 @@ import pyarrow.csv as pc
 
 from linnet.classifier import TextClassifier
 from linnet.data.splitting import split_indices
-from linnet.datasets.named import part_path, read_named, resolve
+from linnet.datasets.named import part_files, read_named, resolve
 from linnet.reproduce import Lines, TableOptions
 
 SETS = {"rt_polarity": "RT-s", "mpqa": "MPQA", "movie_reviews": "RT-2k", "imdb": "IMDB"}
@@ -64,7 +64,7 @@ def folds_of(name: str) -> Runs:
     if "test" in parts and name not in ("rt_polarity", "mpqa"):
         return [(read_named(f"hub:{name}"), read_named(f"hub:{name}:test"))]
     rows = read_named(f"hub:{name}", labelled=True)
-    everything, official = np.arange(len(rows)), part_path(f"hub:{name}").parent / "folds.csv"
+    everything, official = np.arange(len(rows)), part_files(f"hub:{name}")[0].parent / "folds.csv"
     if official.is_file():
         numbers = np.array(pc.read_csv(official)["fold"])
         held = [everything[numbers == k] for k in np.unique(numbers)]

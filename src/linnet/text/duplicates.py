@@ -103,6 +103,8 @@ def bands_for(threshold: float) -> tuple[int, int]:
     >>> bands_for(0.8), bands_for(0.5)
     ((21, 6), (64, 2))
     """
+    if not 0 < threshold <= 1:
+        raise DataError(f"threshold must be above 0 and at most 1, got {threshold}")
     for rows in range(12, 1, -1):
         bands = MINIMA // rows
         if (1 - threshold**rows) ** bands <= MISSED:
@@ -202,8 +204,6 @@ def near_groups(texts: Any, threshold: float = 0.8, *, shingle: int = 3, threads
     for documents of up to 256 distinct shingles, and within about 0.03 beyond. About two pairs in a thousand whose
     similarity is just at the threshold are missed, fewer above it. Memory: about 1.5 kB a row.
     """
-    if not 0 < threshold <= 1:
-        raise DataError(f"threshold must be above 0 and at most 1, got {threshold}")
     if shingle < 1:
         raise DataError(f"shingle must be at least 1 word, got {shingle}")
     bands, rows = bands_for(threshold)

@@ -28,10 +28,13 @@ def sniff_json(head: bytes) -> bool:
     return start.startswith(b"[") and start[1:].lstrip().startswith(b"{")
 
 
-def open_jsonl(file: InputFile, options: ReadOptions) -> RecordReader:
+def open_json(file: InputFile, options: ReadOptions) -> RecordReader:
+    """One array of objects, or one object a line, whatever the file is called."""
+    return _array(file) if sniff_json(file.peek()) else _lines(file, options)
+
+
+def _lines(file: InputFile, options: ReadOptions) -> RecordReader:
     """One JSON object a line. Blank lines are skipped; they are not rows."""
-    if sniff_json(file.peek()):
-        return open_json(file, options)
     found = _parsed(file, options)
     first = next(found, None)
     if first is None:
@@ -44,13 +47,10 @@ def open_jsonl(file: InputFile, options: ReadOptions) -> RecordReader:
     return RecordReader(list(first.columns), lambda names: itertools.chain([first], found), not_text=frozenset(numbers))
 
 
-def open_json(file: InputFile, options: ReadOptions) -> RecordReader:
+def _array(file: InputFile) -> RecordReader:
     """One array of objects; read whole, because JSON has no place to cut it."""
-    if not sniff_json(file.peek()):
-        return open_jsonl(file, options)
-    whole = b"".join(iter(lambda: file.read(1 << 24), b""))
     try:
-        found = json.loads(printable(whole) or "")
+        found = json.loads(printable(file.read_all()) or "")
     except (ValueError, RecursionError) as error:
         raise DataError(f"{file.name} is not a JSON array of objects: {error}") from None
     for row, value in enumerate(found, 1):
@@ -154,19 +154,17 @@ def _python_json(data: bytes, line: int) -> RawBatch:
     return RawBatch(columns_of(found), len(found), malformed, lines)
 
 
-def _name(key: Any) -> str:
-    """A key as the name of a column: half a character, which no file can hold, is replaced."""
-    return str(key).encode("utf-8", "replace").decode()
-
-
 def columns_of(found: Sequence[dict[str, Any]]) -> dict[str, pa.ChunkedArray]:
     """Objects to string columns, in the order in which their keys appear.
 
     >>> {name: column.to_pylist() for name, column in columns_of([{"a": 1}, {"b": [2, 3], "a": "x"}]).items()}
     {'a': ['1', 'x'], 'b': [None, ['2', '3']]}
     """
-    names = dict.fromkeys(key for value in found for key in value)
-    return {_name(name): pa.chunked_array([cells(value.get(name) for value in found)]) for name in names}
+    columns = {}
+    for key in dict.fromkeys(key for value in found for key in value):
+        name = str(key).encode("utf-8", "replace").decode()  # half a character, which no file can hold, is replaced
+        columns[name] = pa.chunked_array([cells(value.get(key) for value in found)])
+    return columns
 
 
 def rewrite_lines(

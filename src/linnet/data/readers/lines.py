@@ -213,7 +213,7 @@ def _texts(folder: Path) -> list[Path]:
 
 def _content(path: Path) -> bytes:
     with InputFile(path) as file:
-        return file.read(1 << 62)
+        return file.read_all()
 
 
 def _folder_batch(folder: Path, found: list[tuple[Path, str, bytes]]) -> RawBatch:

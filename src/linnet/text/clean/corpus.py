@@ -31,7 +31,7 @@ from linnet.data.arrays import integers, strings
 from linnet.data.reading import RowBatch
 from linnet.draw.markup import page, safe, text_table
 from linnet.draw.terminal import aligned
-from linnet.errors import DataError, check_choice
+from linnet.errors import check_choice
 from linnet.files import temporary_folder
 from linnet.text.clean.pages import Pages
 from linnet.text.clean.rules import Cleaner
@@ -291,10 +291,9 @@ class Corpus:
         for kind in dedup:
             check_choice("kind of duplicates", kind, DEDUP)
         check_choice("kind of sameness", same, SAME)
-        if not 0 < threshold <= 1:
-            raise DataError(f"threshold must be above 0 and at most 1, got {threshold}")
         self.dedup = tuple(kind for kind in DEDUP if kind in dedup)
         self.same, self.threshold, self.shingle = same, threshold, shingle
+        self.bands = bands_for(threshold)
         self.max_memory, self.folder = max_memory, folder
 
     def cleaner(self) -> Callable[[str], tuple[str, str | None]]:
@@ -445,7 +444,7 @@ class _Work:
 
     def near(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """Leave out documents that are near duplicates of one before."""
-        bands, rows = bands_for(self.plan.threshold)
+        bands, rows = self.plan.bands
         parts = []
 
         def keys(chunk: Chunk) -> tuple[Any, Any]:

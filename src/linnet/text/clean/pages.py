@@ -21,7 +21,7 @@ from typing import Any
 
 from linnet.errors import DataError
 from linnet.files import read_text
-from linnet.text.clean.rules import CleaningRule, RuleList, read_rule
+from linnet.text.clean.rules import CleaningRule, RuleList
 from linnet.text.duplicates import sentences
 
 _TERMINAL = tuple(".!?\"'\u2026\u201d\u2019\u00bb\u3002\uff01\uff1f\u300d\u300f")
@@ -74,15 +74,6 @@ C4 = {
                      lambda text, least: len(sentences(text)) < least, "least", 5, "left", _number),
     )
 }  # fmt: skip
-
-
-def make_page_rule(spec: str | Mapping[str, Any] | CleaningRule) -> CleaningRule:
-    """Make a rule from its name, from ``name=value`` or from its plain values.
-
-    >>> make_page_rule("words=5").value, make_page_rule({"rule": "badwords", "words": ["darn"]}).value
-    (5, ('darn',))
-    """
-    return read_rule(spec, C4)
 
 
 @dataclass(frozen=True)
