@@ -185,10 +185,12 @@ def split_name(source: str) -> tuple[str, str | None, str]:
 
 def resolve(name: str, config: str | None = None) -> DatasetFiles:
     """Find a data set: under LINNET_DATA, in the cache, on the hub (which fills the cache)."""
-    entry = CATALOGUE.get(name) or _foreign(name)
+    entry = CATALOGUE.get(name) or CatalogueEntry(name, "", name if "/" in name else None)
     local = find(entry.folder) if "/" not in entry.folder else None
     if local is not None:
         return local if local.licence else replace(local, licence=entry.licence or "not stated; ask its makers")
+    if entry.repo is None and name not in CATALOGUE:
+        raise DataError(nearest("data set", name, CATALOGUE) + "; or name one of the hub as hub:owner/name")
     if entry.repo is None:
         raise DataError(
             f"{name} is not on the hub; put its files under LINNET_DATA/{entry.folder} (see docs/datasets.md)"
@@ -202,15 +204,6 @@ def resolve(name: str, config: str | None = None) -> DatasetFiles:
     found = mirrored(place)
     assert found is not None  # noqa: S101 - it was filled
     return found
-
-
-def _foreign(name: str) -> CatalogueEntry:
-    """Return an entry for a name of the hub, owner/name, or for a folder of the mirror."""
-    if "/" in name:
-        return CatalogueEntry(name, "", name)
-    if find(name) is not None:
-        return CatalogueEntry(name, "")
-    raise DataError(nearest("data set", name, CATALOGUE) + "; or name one of the hub as hub:owner/name")
 
 
 def part_files(source: str) -> tuple[Path, DatasetFiles]:

@@ -21,7 +21,6 @@ from linnet.model.model import Model
 
 KINDS = {"words": 0, "vectors": 0, "chars": 1, "across": 2, "skips": 3, "position": 4}
 """The blocks that exported models have, and the numbers of what is made of the tokens; a block is named by the first of its kind."""
-TOKENISERS = 5  # words, pattern, whitespace, characters, bytes
 
 
 @dataclass(frozen=True)

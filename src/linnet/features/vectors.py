@@ -39,9 +39,6 @@ from linnet.features.blocks import Computed, Folded, FoldedVectors
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import SparseCounts, count, count_known, vocabulary
 
-__all__ = ["Vectors", "WordVectors", "learn_vectors", "read_vectors"]
-
-
 MOST_WORDS = 50_000
 CENTRED_ON = 20_000  # words
 MOST_DIMENSIONS = 4_096

@@ -324,14 +324,11 @@ def given_words(vocabulary: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
 
 
-def texts_of(
-    source: Any, column: str | None = None, format: str | None = None, on_note: Callable[[str], None] | None = None
-) -> Iterable[str]:
+def texts_of(source: Any, column: str | None, format: str | None, on_note: Callable[[str], None]) -> Iterable[str]:
     """Stream the texts of a source, for ``Vocabulary.of``; what is odd about it goes to on_note."""
     from linnet.data import stream
 
     for batch in stream(source, text=column, format=format):
-        if on_note is not None:
-            for note in batch.notes:
-                on_note(note)
+        for note in batch.notes:
+            on_note(note)
         yield from batch.text.to_pylist()
