@@ -13,6 +13,7 @@ try:
     import gc
     import importlib
     import os
+    import signal
     import sys
     import warnings
     from collections.abc import Iterator
@@ -69,8 +70,7 @@ class Commands(click.Group):
             return None
         place, about = COMMANDS[name]
         module, function = place.split(":")
-        command = getattr(importlib.import_module(module), function)
-        assert isinstance(command, click.Command)  # noqa: S101 - our own table
+        command: click.Command = getattr(importlib.import_module(module), function)
         command.short_help = about
         return command
 
@@ -192,6 +192,10 @@ def main() -> None:
     that lets go of a buffer meanwhile would abort it.
     """
     gc.set_threshold(100_000, 50, 50)  # a tenth of the time of a short command, where imports make most of the objects
+    if (
+        signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    ):  # by an exception, so that temporary files go; servers have a way of their own
+        signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     warnings.showwarning = lambda message, *_args, **_more: _say(f"warning: {message}")  # without the place in the code
     code = _run("--debug" in sys.argv)
     atexit._run_exitfuncs()

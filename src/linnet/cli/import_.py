@@ -6,18 +6,16 @@ from pathlib import Path
 
 import click
 
-from linnet.cli.options import InputPath, OutputPath, command, flag
+from linnet.cli import options as o
 from linnet.cli.output import echo
 from linnet.errors import shown
 from linnet.values import size_text
 
 
-@command("import")
-@click.argument("model", type=InputPath())
-@click.option(
-    "-o", "--out", type=OutputPath("model"), metavar="FILE", help="The model to write; by default beside MODEL."
-)
-@flag("--trust", "Read a pickle (.joblib, .pkl). Only for files from people you trust: reading one can run any code.")
+@o.command("import")
+@click.argument("model", type=o.InputPath())
+@o.option("-o --out", "FILE", "The model to write; by default beside MODEL.", type=o.OutputPath("model"))
+@o.flag("--trust", "Read a pickle (.joblib, .pkl). Only for files from people you trust: reading one can run any code.")
 def import_(model: str, out: str | None, trust: bool) -> None:
     """Read MODEL, a fastText classifier (.bin, .ftz) or a scikit-learn pipeline (.skops), and save it as a .linnet file.
 

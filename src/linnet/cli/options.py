@@ -6,15 +6,12 @@ settings as NAME=VALUE, with commas between values to choose from (``--set C=0.1
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import errno
 import glob
 import json
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,6 +55,7 @@ class FileCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the names of files, then run."""
+        ctx.meta[_FORCE] = ctx.params.pop("force", False)
         for p in self.params:
             if isinstance(p.type, OutputPath | FolderPath) or (isinstance(p.type, InputPath) and not p.type.or_text):
                 value = ctx.params.get(p.name or "")
@@ -66,30 +64,7 @@ class FileCommand(click.Command):
         kinds = {p: p.type.kind for p in self.params if isinstance(p.type, OutputPath)}
         written = {p.opts[0]: (ctx.params.get(p.name or ""), kind) for p, kind in kinds.items()}
         check_outputs({option: (path, kind) for option, (path, kind) in written.items() if path}, inputs_of(ctx))
-        with contextlib.nullcontext() if ctx.info_name in ("serve", "studio") else ended_by_sigterm():
-            return super().invoke(ctx)
-
-
-class TerminatedError(SystemExit):
-    """The process was asked to end: everything that is open is put away, as after Ctrl-C."""
-
-
-@contextlib.contextmanager
-def ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the block by an exception, so that temporary files go; servers have a way of their own."""
-
-    def end(number: int, frame: Any) -> None:
-        raise TerminatedError(128 + number)
-
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        return super().invoke(ctx)
 
 
 def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
@@ -99,15 +74,10 @@ def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..
         made = click.command(name, cls=FileCommand, **attributes)(function)
         if any(isinstance(p.type, OutputPath) for p in made.params):
             what = "Replace a file that is of another kind than the one to be written."
-            force = click.Option(["--force"], is_flag=True, expose_value=False, callback=_keep_force, help=what)
-            made.params.append(force)
+            made.params.append(click.Option(["--force"], is_flag=True, help=what))
         return made
 
     return make
-
-
-def _keep_force(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
-    ctx.meta[_FORCE] = value
 
 
 def inputs_of(ctx: click.Context | None = None) -> list[str]:

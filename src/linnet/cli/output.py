@@ -75,11 +75,11 @@ def colours() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
-def table_lines(rows: list[list[str]], left: int = 1) -> list[str]:
-    """Return a table, its head first, as aligned lines; the first ``left`` columns are aligned to the left."""
+def table_lines(rows: list[list[str]]) -> list[str]:
+    """Return a table, its head first, as aligned lines; the first column is aligned to the left."""
     from linnet.draw.terminal import aligned
 
-    return aligned(rows, width(120), left)
+    return aligned(rows, width(120))
 
 
 def write_csv(rows: Iterable[Mapping[str, Any]], fields: Sequence[str], out: str) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import queue
 import sys
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,23 +120,10 @@ def _ahead(batches: Iterator[Any]) -> Iterator[Any]:
 
     The thread may wait for standard input for ever, so nobody waits for it when the work ends early.
     """
-    ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(1)
-
-    def read() -> None:
-        try:
-            for batch in batches:
-                ready.put((batch, None))
-            ready.put((None, None))
-        except BaseException as error:
-            ready.put((None, error))
-
-    threading.Thread(target=read, name="linnet-reader", daemon=True).start()
-    while True:
-        batch, error = ready.get()
-        if error is not None:
-            raise error
-        if batch is None:
-            return
+    reader = ThreadPoolExecutor(1, "linnet-reader")
+    ready = reader.submit(next, batches, None)
+    while (batch := ready.result()) is not None:
+        ready = reader.submit(next, batches, None)
         yield batch
 
 

@@ -31,10 +31,9 @@ from linnet.errors import LinnetError, require
 @o.number("--keep-alive", "Seconds for idle connections.", 75.0)
 @o.number("--grace", "Seconds that requests in flight have when the server is told to stop.", 30.0)
 @o.number("--gather", "So many requests in flight may share one call of the model; 1: none.", 64)
-@click.option(
-    "--log", default="requests", show_default=True, type=click.Choice(["requests", "problems", "none"]),
-    help="Which requests are logged, a JSON line each, on standard error.",
-)  # fmt: skip
+@o.choice(
+    "--log", "requests problems none", "Which requests are logged, a JSON line each, on standard error.", "requests"
+)
 @o.flag("--log-texts", "Log the texts too. By default no text is ever logged.")
 @o.trust
 def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int | None:

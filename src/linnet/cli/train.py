@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePath
 from queue import SimpleQueue
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -230,8 +231,8 @@ class _Refit:
     def __init__(self, clf: linnet.TextClassifier, rows: Any, given: dict[str, Any], at_once: bool) -> None:
         self.clf, self.rows, self.given, self.at_once = clf, rows, given, at_once
         self.events: SimpleQueue[Event | None] = SimpleQueue()  # None: it has ended
-        self.ended = self.begun = False
-        self.fitted: linnet.TextClassifier | BaseException | None = None
+        self.ended = False
+        self.fitted: Future[linnet.TextClassifier] | None = None
 
     def __enter__(self) -> None:
         """Nothing yet."""
@@ -243,15 +244,9 @@ class _Refit:
     def __call__(self, found: SearchResult) -> None:
         """Begin where the settings are found."""
         if self.at_once and self.given["part"].shared.n_entries <= AT_ONCE:
-            self.begun = True
-            Thread(target=self._fit, args=(found,), daemon=True).start()
-
-    def _fit(self, found: SearchResult) -> None:
-        try:
-            self.fitted = self.clf.refitted(self.rows, **self.given, on_event=self._note, found=found)
-        except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
-            self.fitted = error
-        self.events.put(None)
+            fit = partial(self.clf.refitted, self.rows, **self.given, on_event=self._note, found=found)
+            self.fitted = ThreadPoolExecutor(1).submit(fit)
+            self.fitted.add_done_callback(lambda _: self.events.put(None))
 
     def _note(self, event: Event) -> None:
         if self.ended:
@@ -260,7 +255,7 @@ class _Refit:
 
     def result(self, on_event: OnEvent) -> linnet.TextClassifier:
         """Return the classifier; what was reported meanwhile is shown first."""
-        if not self.begun:
+        if self.fitted is None:
             return self.clf.refitted(self.rows, **self.given, on_event=on_event)
         try:
             while (event := self.events.get()) is not None:
@@ -268,10 +263,7 @@ class _Refit:
         except KeyboardInterrupt:
             self.ended = True
             raise
-        if isinstance(self.fitted, BaseException):
-            raise self.fitted
-        assert self.fitted is not None  # noqa: S101 - it has ended
-        return self.fitted
+        return self.fitted.result()
 
 
 def _counted_once(every: Any, parts: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
