@@ -641,11 +641,9 @@ def test_command_line_refuses_what_it_cannot_open(tmp_path):
 
 
 def test_a_missing_extra_is_one_line(monkeypatch, tmp_path):
-    import importlib.util
-
     from linnet.studio import server
 
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None)
+    monkeypatch.setitem(sys.modules, "nicegui", None)
     with pytest.raises(LinnetError, match=r"pip install 'linnet\[studio\]'"):
         server.check()
 

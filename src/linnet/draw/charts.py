@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,11 @@ DOTS = 40  # points of a line that are drawn; of more, only their titles are the
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: its name, its ends (None: from the data), its spacing and format. A y axis without a name has no numbers."""
+    """An axis: its name, its ends (nan: from the data), its spacing and format. A y axis without a name has no numbers."""
 
     name: str = ""
-    low: float | None = None
-    high: float | None = None
+    low: float = math.nan
+    high: float = math.nan
     log: bool = False
     percent: bool = False
     whole: bool = False  # ticks at whole numbers only
@@ -48,36 +48,29 @@ class Axis:
         """Write a number of this axis."""
         return f"{100 * value:.4g} %" if self.percent else short(value)
 
-    def scale(self, values: Sequence[float], pad: float) -> Scale:
-        """Find both ends; pad leaves room beyond the data, as a share of its range."""
+    def scaled(self, values: Sequence[float], pad: float) -> Axis:
+        """Return the axis with both ends; pad leaves room beyond the data, as a share of its range."""
         low, high = min(values, default=0.0), max(values, default=1.0)
         room = 0.0 if self.log else pad * (high - low) if high > low else 0.05 * max(abs(high), 0.1) if pad else 0.5
         low, high = (max(0.0, low - room), min(1.0, high + room)) if self.percent else (low - room, high + room)
-        low, high = low if self.low is None else self.low, high if self.high is None else self.high
+        low, high = low if math.isnan(self.low) else self.low, high if math.isnan(self.high) else self.high
         if self.log:
             low = max(low, 1e-9)
-            return Scale(self, low, max(high, 2 * low))
-        return Scale(self, low, high) if high > low else Scale(self, low - 0.1, low + 0.1)
-
-
-@dataclass(frozen=True)
-class Scale:
-    """An axis whose ends are known."""
-
-    axis: Axis
-    low: float
-    high: float
+            high = max(high, 2 * low)
+        elif high <= low:
+            low, high = low - 0.1, low + 0.1
+        return replace(self, low=low, high=high)
 
     def share(self, value: float) -> float:
         """Return how far along the axis a value lies, 0 to 1."""
-        if self.axis.log:
+        if self.log:
             return math.log(max(value, 1e-9) / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self, most: int) -> list[float]:
         """Return the round numbers to write along the axis."""
-        if not self.axis.log:
-            return [v for v in ticks(self.low, self.high, most) if not self.axis.whole or v == int(v)]
+        if not self.log:
+            return [v for v in ticks(self.low, self.high, most) if not self.whole or v == int(v)]
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         steps = (1,) if self.high / self.low > 300 else (1, 2, 5)
         found = [step * 10.0**power for power in powers for step in steps]
@@ -118,7 +111,7 @@ class Layer(ABC):
         )
 
     @abstractmethod
-    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+    def draw(self, at: Place, x: Axis, y: Axis) -> Iterator[str]:
         """Yield SVG."""
 
 
@@ -129,7 +122,7 @@ class Line(Layer):
     dash: str = ""
     titles: bool = True
 
-    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+    def draw(self, at: Place, x: Axis, y: Axis) -> Iterator[str]:
         """Draw the line, then its points."""
         if len(self.points) > 1:
             yield self.element("polyline", "line", points=_places(self.points, at), stroke_dasharray=self.dash)
@@ -152,11 +145,9 @@ class Points(Layer):
     numbers: Sequence[int] = ()
     keys: bool = False
 
-    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+    def draw(self, at: Place, x: Axis, y: Axis) -> Iterator[str]:
         """Draw a circle a point."""
-        said = self.titles or [
-            f"{x.axis.name} {x.axis.text(a)}: {y.axis.name} {y.axis.text(b)}" for a, b in self.points
-        ]
+        said = self.titles or [f"{x.name} {x.text(a)}: {y.name} {y.text(b)}" for a, b in self.points]
         look: dict[str, Any] = {"r": 5, "opacity": 0} if self.hidden else {"r": self.radius}
         for k, (point, title) in enumerate(zip(self.points, said, strict=True)):
             a, b = at(*point)
@@ -179,7 +170,7 @@ class Segments(Layer):
         for a, b, c, d in self.points:
             yield from ((x, y) for x, y in ((a, b), (c, d)) if math.isfinite(y))
 
-    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+    def draw(self, at: Place, x: Axis, y: Axis) -> Iterator[str]:
         """Draw all of them as one path."""
         ends = ([(a, max(b, y.low)), (c, min(d, y.high))] for a, b, c, d in self.points)
         path = "".join("M" + _places(both, at).replace(" ", "L") for both in ends)
@@ -200,7 +191,7 @@ class Band(Layer):
         for a, low, high in self.points:
             yield from ((a, low), (a, high))
 
-    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+    def draw(self, at: Place, x: Axis, y: Axis) -> Iterator[str]:
         """Draw the area."""
         around = [*((a, high) for a, _, high in self.points), *((a, low) for a, low, _ in reversed(self.points))]
         yield self.element("polygon", "fill", points=_places(around, at), fill_opacity=0.16)
@@ -215,7 +206,7 @@ class Columns(Layer):
         for left, right, height, _ in self.points:
             yield from ((left, 0.0), (right, height))
 
-    def draw(self, at: Place, x: Scale, y: Scale) -> Iterator[str]:
+    def draw(self, at: Place, x: Axis, y: Axis) -> Iterator[str]:
         """Draw a rectangle a column."""
         for left, right, height, title in self.points:
             (a, top), (b, bottom) = at(left, max(height, y.low)), at(right, y.low)
@@ -233,8 +224,8 @@ def chart(
     """
     corners = [corner for layer in layers for corner in layer.corners()]
     columns = any(isinstance(layer, Columns) for layer in layers)
-    across = x.scale([a for a, _ in corners], 0.0)
-    up = y.scale([b for _, b in corners], 0.0 if columns else 0.08)
+    across = x.scaled([a for a, _ in corners], 0.0)
+    up = y.scaled([b for _, b in corners], 0.0 if columns else 0.08)
     named = [layer for layer in layers if layer.name]
     legend, lines = _legend(named)
     top, bottom = TOP + LEGEND * lines, height - BOTTOM
@@ -304,17 +295,17 @@ def _text(x: float, y: float, anchor: str, text: str, **more: str) -> str:
     return _element("text", safe(text), {**place, "fill": "currentColor", **more})
 
 
-def _axes(x: Scale, y: Scale, at: Place, top: float, bottom: float) -> Iterator[str]:
+def _axes(x: Axis, y: Axis, at: Place, top: float, bottom: float) -> Iterator[str]:
     """Yield the grid and the numbers of both axes."""
-    for value in y.ticks(4) if y.axis.name else ():
+    for value in y.ticks(4) if y.name else ():
         _, place = at(x.low, value)
         yield _line((LEFT, place), (RIGHT, place), "grid")
-        yield _text(LEFT - 6, place + 4, "end", y.axis.text(value))
+        yield _text(LEFT - 6, place + 4, "end", y.text(value))
     for value in x.ticks(6):
         place, _ = at(value, y.low)
-        if x.axis.log:
+        if x.log:
             yield _line((place, top), (place, bottom), "grid")
-        yield _text(place, bottom + 15, "middle", x.axis.text(value))
+        yield _text(place, bottom + 15, "middle", x.text(value))
 
 
 def _legend(named: Sequence[Layer]) -> tuple[list[str], int]:

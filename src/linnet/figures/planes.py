@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,24 +23,17 @@ COLOURS = ("orange", "blue")
 NAMES = ("orange", "blue")
 
 
-@dataclass(frozen=True)
-class Raised:
-    """A model over products of features: Quadratic is applied `times` times."""
+def fitted(model: Any, points: Dots, products: int) -> Callable[[Floats], Floats]:
+    """Fit a model to points, over their features multiplied so many times; returns its score for rows of the plane."""
 
-    model: Any
-    times: int = 0
-
-    def rows(self, X: Floats) -> Floats:
-        """Return the rows with their products."""
-        for _ in range(self.times):
+    def rows(X: Floats) -> Floats:
+        for _ in range(products):
             X = Quadratic().fit_transform(X)
         return X
 
-    def fit(self, points: Dots) -> Callable[[Floats], Floats]:
-        """Fit the model; returns its score for rows of the plane."""
-        X, y = arrays(points)
-        self.model.fit(self.rows(X), y)
-        return lambda X: np.asarray(self.model.decision_function(self.rows(X)))
+    X, y = arrays(points)
+    model.fit(rows(X), y)
+    return lambda X: np.asarray(model.decision_function(rows(X)))
 
 
 def arrays(points: Dots) -> tuple[Floats, Ints]:
@@ -73,9 +65,9 @@ def dots(points: Dots, *, keys: bool = False, ring: bool = False, movable: bool 
     return out
 
 
-def separated(title: str, raised: Raised, points: Dots, *, keys: bool = False, new: Dots = ()) -> Panel:
+def separated(title: str, model: Any, points: Dots, *, products: int = 0, keys: bool = False, new: Dots = ()) -> Panel:
     """Fit a model to points and draw its line, its margin and the points that hold it; new points are only counted."""
-    score, model = raised.fit(points), raised.model
+    score = fitted(model, points, products)
     F, at = on_grid(score), right_by(score, points)
     layers: list[Layer] = [Segments(contour(F, *GRID), "grey", width=2.5)]
     note = f"{int((at <= 0).sum())} of {len(points)} wrong"
@@ -86,7 +78,7 @@ def separated(title: str, raised: Raised, points: Dots, *, keys: bool = False, n
         margin = 1.0 if isinstance(model, LinearSVM) else float(at.min())  # below 0: the classes are not separated
         both = contour(F, *GRID, margin) + contour(F, *GRID, -margin) if margin > 0 else []
         layers.append(Segments(both, "grey", dash="5 4", width=1.2))
-        if both and not raised.times and hasattr(model, "coef_"):
+        if both and not products and hasattr(model, "coef_"):
             note += f", margin {2 * margin / np.linalg.norm(model.coef_):.2f} wide"
         if hasattr(model, "support_"):
             layers.append(Points([points[k][:2] for k in model.support_.tolist()], "grey", radius=10, ring=True))
@@ -104,18 +96,20 @@ def lines(points: Dots, C: float) -> Figure:  # noqa: N803 - the setting's own n
         "Least squares": LeastSquares(),
         "Kernel perceptron (RBF)": KernelPerceptron(RBF(0.5)),
     }
-    return Figure([separated(name, Raised(m), points, keys=not k) for k, (name, m) in enumerate(models.items())])
+    return Figure([separated(name, m, points, keys=not k) for k, (name, m) in enumerate(models.items())])
 
 
 def exclusive_or(points: Dots) -> Figure:
     """Draw what a line, products of features, a kernel and a net make of exclusive-or."""
     models = {
-        "A line": Raised(LinearSVM(C=10.0)),
-        "A line over x1, x2 and their products": Raised(LinearSVM(C=10.0), 1),
-        "Kernel perceptron (RBF)": Raised(KernelPerceptron(RBF(0.5))),
-        "A net with 16 hidden units": Raised(FeedForward(dim=8, hidden=16, learning_rate=0.2, max_iter=100)),
+        "A line": LinearSVM(C=10.0),
+        "A line over x1, x2 and their products": LinearSVM(C=10.0),
+        "Kernel perceptron (RBF)": KernelPerceptron(RBF(0.5)),
+        "A net with 16 hidden units": FeedForward(dim=8, hidden=16, learning_rate=0.2, max_iter=100),
     }
-    return Figure([separated(name, m, points, keys=not k) for k, (name, m) in enumerate(models.items())])
+    return Figure([
+        separated(name, m, points, products=int(k == 1), keys=not k) for k, (name, m) in enumerate(models.items())
+    ])  # fmt: skip
 
 
 def overfitting(points: Dots, C: float) -> Figure:  # noqa: N803
@@ -125,7 +119,7 @@ def overfitting(points: Dots, C: float) -> Figure:  # noqa: N803
     new = [(x, y, int(x + 0.8 * y > 0)) for x, y in X.round(2).tolist()]
     models = {"Almost no penalty (C = 1,000,000)": 1e6, f"With a penalty (C = {C:g})": C}
     return Figure([
-        separated(name, Raised(LogisticRegression(C=c, max_iter=300), 2), points, keys=not k, new=new)
+        separated(name, LogisticRegression(C=c, max_iter=300), points, products=2, keys=not k, new=new)
         for k, (name, c) in enumerate(models.items())
     ])  # fmt: skip
 

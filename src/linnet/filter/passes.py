@@ -43,8 +43,7 @@ class ScoredBatch:
     state: Bytes
     odds: Floats32
     best: Ints32
-    texts: Any  # the texts that were scored
-    changed: bool  # whether they are other than those that came
+    texts: Any  # the texts that were scored: the clean ones, where there are rules
 
 
 def probability(odds: Floats32) -> Floats32:
@@ -191,30 +190,23 @@ def score_shard(task: tuple[int, Shard, Any], settings: FilterSettings) -> dict[
     """First pass of a ranking rule: write the scores down, and what the ranking needs to know of them."""
     index, shard, _ = task
     folder, counts, named = OutputFolder(settings.out), ShardCounts(settings), settings.columns[:1]
-    odds, best = [np.zeros((0, len(settings.columns)), np.float32)], [np.zeros(0, np.int32)]
-    state, weights, ranked = [np.zeros(0, np.uint8)], [np.zeros(0, np.int64)], [np.zeros(0, bool)]
+    none = np.zeros(0)
+    parts = [
+        (np.zeros((0, len(settings.columns)), np.float32), *map(none.astype, (np.int32, np.uint8, np.int64, bool)))
+    ]
     values: list[str] = []
     with _opened(shard, settings, write=False) as (_, rows):
         for scored in _scored(rows, folder, shard, settings, counts):
-            odds.append(scored.odds)
-            best.append(scored.best)
-            state.append(scored.state)
             usable = scored.state == USABLE
             mine = weigh(scored.texts, settings.rule.of)
             counts.weight += int(mine[usable].sum())
             if settings.rule.quota is not None:  # only those that are admitted compete
                 usable &= settings.rule.admits(scored.odds, scored.best, named)
-            weights.append(mine)
-            ranked.append(usable)
+            parts.append((scored.odds, scored.best, scored.state, mine, usable))
             values += itertools.compress(_groups(scored.batch) or (), usable)
-    arrays: dict[str, Any] = {
-        "odds": np.concatenate(odds),
-        "best": np.concatenate(best),
-        "state": np.concatenate(state),
-    }
-    among = np.concatenate(ranked)
-    ranking = shard_ranking(settings.rule, arrays["odds"][among, 0], np.concatenate(weights)[among], values)
-    folder.write_arrays(folder.part("scores", index), arrays)
+    odds, best, state, weights, among = map(np.concatenate, zip(*parts, strict=True))
+    ranking = shard_ranking(settings.rule, odds[among, 0], weights[among], values)
+    folder.write_arrays(folder.part("scores", index), {"odds": odds, "best": best, "state": state})
     folder.write_arrays(folder.part("ranking", index), ranking)
     return folder.record("scored", index, shard.name, counts.to_dict())
 
@@ -240,7 +232,7 @@ def write_shard(task: tuple[int, Shard, Any], settings: FilterSettings) -> dict[
                 keep &= _above(scored.odds[:, 0], keep, cut, _groups(scored.batch), left)
                 if settings.cleaner is not None:  # the kept rows only
                     kept = np.where(keep, USABLE, UNUSABLE).astype(np.uint8)
-                    scored.texts, scored.changed = _cleaned(scored.batch.text, kept, settings, Counter()), True
+                    scored.texts = _cleaned(scored.batch.text, kept, settings, Counter())
                 counts.kept_weight += int(weigh(scored.texts, settings.rule.of)[keep].sum())
             _write(writer, scored, keep, settings, counts)
     found = counts.to_dict()
@@ -264,7 +256,7 @@ def _rescored(rows: Iterator[RowBatch], folder: OutputFolder, index: int, shard:
         at += len(batch)
         if at > len(state):
             raise DataError(f"{shard.path} changed while it was filtered: it has more rows than before")
-        yield ScoredBatch(batch, state[part], odds[part], best[part], batch.text, changed=False)
+        yield ScoredBatch(batch, state[part], odds[part], best[part], batch.text)
     if at < len(state):
         raise DataError(f"{shard.path} changed while it was filtered: it has fewer rows than before")
 
@@ -310,14 +302,13 @@ def _scored(
             counts.unusable[reason] += 1
             value = {"row": batch.first_row + row, "reason": reason, "raw": raw[:LONGEST_RAW]}
             lines.append(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-        changed = settings.cleaner is not None
-        texts = _cleaned(batch.text, state, settings, counts.dropped) if changed else batch.text
+        texts = batch.text if settings.cleaner is None else _cleaned(batch.text, state, settings, counts.dropped)
         odds, best = settings.score(texts)
         counts.notes = list(batch.reader.notes)
         counts.rows += len(batch)
         counts.text_bytes += batch.text.nbytes
         counts.scores += histogram(probability(odds[state == USABLE]))
-        yield ScoredBatch(batch, state, odds, best, texts, changed)
+        yield ScoredBatch(batch, state, odds, best, texts)
     if lines:
         folder.write_bytes(folder.quarantine(shard.name), b"".join(lines))
     else:
@@ -356,7 +347,7 @@ def _write(
 ) -> None:
     rows = np.flatnonzero(keep)
     proba = probability(scored.odds[rows])
-    texts = scored.texts.take(integers(rows)) if scored.changed else None
+    texts = None if settings.cleaner is None else scored.texts.take(integers(rows))
     writer.write(scored.batch, rows, scored.best[rows], proba, texts)
     counts.kept += len(rows)
     usable = int(np.count_nonzero(scored.state == USABLE))

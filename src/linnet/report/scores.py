@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,6 @@ from linnet.data import Dataset
 from linnet.draw.charts import Axis, Line, Points, Segments, figure
 from linnet.draw.markup import bar, note, paragraphs, safe, table, text_table
 from linnet.draw.terminal import count, percent, score
-from linnet.evaluate.evaluation import MultilabelEvaluation
 from linnet.evaluate.metrics import ALL_METRICS, calibration_by_chance
 from linnet.report.inputs import ReportInputs
 
@@ -232,26 +231,22 @@ SHOWN = 60  # rows
 CHARACTERS = 400
 
 
-@dataclass(frozen=True, eq=False)
-class LabelSetInputs:
+class LabelSetInputs(ReportInputs):
     """A classifier, rows with several labels, and what it predicts for them."""
 
-    clf: TextClassifier
-    data: Dataset
-    result: MultilabelEvaluation
-    answers: tuple[tuple[str, ...], ...] = ()
-    command: str = ""
-    seed: int = 0
-    files: Mapping[str, str] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    result: Any  # a MultilabelEvaluation
 
     @classmethod
     def of(cls, clf: TextClassifier, data: Dataset, **more: Any) -> Self:
-        """Predict every row."""
-        chosen = clf.artefact.chosen(clf.artefact.scores(data, clf.n_jobs))
-        names = [str(c) for c in clf.artefact.classes]
-        answers = tuple(tuple(names[k] for k in np.flatnonzero(row)) for row in chosen)
-        return cls(clf, data, clf.evaluate(data), answers, **more)
+        """Predict every row; more are the other fields."""
+        return cls(clf, data, clf.evaluate(data), **more)
+
+    @cached_property
+    def answers(self) -> list[list[str]]:
+        """The labels that are predicted for each row."""
+        model = self.clf.artefact
+        chosen = model.chosen(model.scores(self.data, self.clf.n_jobs))
+        return [[str(model.classes[k]) for k in np.flatnonzero(row)] for row in chosen]
 
 
 def set_verdict(inputs: LabelSetInputs) -> str:

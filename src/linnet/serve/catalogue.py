@@ -17,9 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from linnet.classifier import TextClassifier, load
 from linnet.errors import LinnetError, ModelFileError, nearest
 from linnet.model.file import version_in_use
@@ -68,17 +65,14 @@ class ServedModel:
         return list(self.clf.artefact.classes)
 
     @cached_property
-    def _numbers(self) -> dict[tuple[type, Any], int]:
-        return {(type(label), label): k for k, label in enumerate(self.labels)}
+    def _known(self) -> set[tuple[type, Any]]:
+        return {(type(label), label) for label in self.labels}
 
-    def columns(self, labels: Sequence[Any]) -> npt.NDArray[np.int64]:
-        """Return the numbers of some labels, in the model's order."""
-        found = set()
+    def check_labels(self, labels: Sequence[Any]) -> None:
+        """Refuse labels that the model does not have."""
         for label in labels:
-            if (type(label), label) not in self._numbers:
+            if (type(label), label) not in self._known:
                 raise RequestError("unknown_label", nearest("label", str(label), map(str, self.labels)))
-            found.add(self._numbers[type(label), label])
-        return np.array(sorted(found), dtype=np.int64)
 
     @cached_property
     def about(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -38,11 +38,11 @@ class Query:
         """Find the texts of a request and how they are to be answered."""
         if (asked.text is None) == (asked.texts is None):
             raise RequestError("invalid", "give either text (one) or texts (a list)")
-        labels = None if asked.labels is None else [served.labels[k] for k in served.columns(asked.labels)]
-        given = {name: getattr(asked, name) for name in ("threshold", "cost", "abstain", "answer")}
+        served.check_labels(asked.labels or ())
+        given = {name: getattr(asked, name) for name in ("labels", "threshold", "cost", "abstain", "answer")}
         model = served.clf.artefact
         try:
-            decision = Decision.of(model.classes, model.decision, labels=labels, **given)
+            decision = Decision.of(model.classes, model.decision, **given)
             _ = decision.least  # what cannot be reached is refused before the work
             if asked.coverage is not None:
                 decision.sets(np.zeros((0, len(model.classes))), asked.coverage)
@@ -106,8 +106,9 @@ def _results(q: Query, found: Answers) -> list[dict[str, Any]]:
 
 def explanation(served: ServedModel, asked: Any) -> bytes:
     """Answer a request for an explanation."""
-    label = None if asked.label is None else served.labels[int(served.columns([asked.label])[0])]
-    found = served.clf.explain(asked.text, label).to_dict()
+    if asked.label is not None:
+        served.check_labels([asked.label])
+    found = served.clf.explain(asked.text, asked.label).to_dict()
     parts, words = found["contributions"], found.get("words", [])
     top = asked.top if asked.top is not None else len(parts) + len(words)
     found["contributions"], found["words"] = parts[:top], words[:top]
@@ -210,14 +211,14 @@ MOST_LABELS = 100  # that have a share of their own in the metrics
 class DriftWatch:
     """Measures texts of requests and compares them, look by look."""
 
-    def __init__(self, pool: Executor, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
-        self._pool, self._metrics, self._clock = pool, metrics, clock
+    def __init__(self, pool: Executor, metrics: Metrics) -> None:
+        self._pool, self._metrics = pool, metrics
         self._again = 0.0  # when the next call may be measured
         self._measured: dict[tuple[str, str], Measured] = {}  # by name and version
 
     def see(self, served: ServedModel, texts: Sequence[str]) -> None:
         """Measure these texts soon, or leave them out."""
-        if self._clock() >= self._again and "reference" in served.clf.artefact.card:
+        if time.monotonic() >= self._again and "reference" in served.clf.artefact.card:
             self._again = float("inf")  # until this call is measured
             self._pool.submit(self._measure, served, list(texts[:MOST]))
 
@@ -226,7 +227,7 @@ class DriftWatch:
             with contextlib.suppress(LinnetError):
                 self._look(served, Measured.of(served.clf.artefact, texts, 1))
         finally:
-            self._again = self._clock() + PAUSE
+            self._again = time.monotonic() + PAUSE
 
     def _look(self, served: ServedModel, new: Measured) -> None:
         key = (served.name, served.version)

@@ -269,7 +269,6 @@ class Labelling:
         store: LabelStore,
         task: str,
         *,
-        seed: int = 0,
         threads: int | None = None,
         background: bool = True,
         given: Mapping[str, str] | None = None,
@@ -281,7 +280,7 @@ class Labelling:
         self._row = {text: k for k, text in enumerate(self.texts)}
         self.store, self.task, self.who = store, task, who
         self.labels = tuple(labels)
-        self.pool = Pool.of(self.texts, seed, threads)
+        self.pool = Pool.of(self.texts, threads=threads)
         self.learner = Learner(self.pool, self.labels)
         self.given = dict(given or {})
         self.fitted: Fitted | None = None

@@ -72,11 +72,11 @@ class TrainingRun:
         """Whether nothing more will happen."""
         return self.status in ("done", "stopped", "failed")
 
-    def left(self, now: float | None = None) -> float | None:
+    def left(self) -> float | None:
         """Guess the seconds that are left; None while there is nothing to guess from."""
         if self.over or not self.candidates:
             return None
-        each = ((time.monotonic() if now is None else now) - self.began) / (len(self.candidates) + len(self.passes))
+        each = (time.monotonic() - self.began) / (len(self.candidates) + len(self.passes))
         return max(0.0, each * (max(self.of, len(self.candidates)) - len(self.candidates) + (not self.passes)))
 
     _asked: threading.Event = field(default_factory=threading.Event, repr=False)

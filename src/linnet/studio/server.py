@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from linnet.errors import MissingExtraError
+from linnet.errors import require
 from linnet.serve.settings import listen
 from linnet.studio.state import BIRD, Studio
 
@@ -140,15 +140,13 @@ def bind(port: int = 0) -> socket.socket:
 
 def check() -> None:
     """Refuse in one line where the extra is not installed."""
-    from importlib.util import find_spec
-
-    if find_spec("nicegui") is None:
-        raise MissingExtraError("linnet studio", "studio")
+    os.environ.setdefault("MATPLOTLIB", "false")  # NiceGUI would import it
+    require("nicegui", "linnet studio", "studio")
 
 
 def make(studio: Studio) -> Any:
     """Return the application: a FastAPI app with the pages of the studio."""
-    os.environ.setdefault("MATPLOTLIB", "false")  # NiceGUI would import it
+    check()
     from fastapi import FastAPI
     from nicegui import ui
 

@@ -12,7 +12,7 @@ from linnet.draw.terminal import count
 from linnet.errors import LinnetError
 from linnet.report.inputs import Predictions
 from linnet.studio import layout
-from linnet.studio.state import PARTS, Studio
+from linnet.studio.state import Studio
 
 LEAD = "Select a cell to read its texts. If a prediction looks right and the label does not, fix the label."
 CLASSES = 12  # of the matrix
@@ -56,7 +56,7 @@ class ModelAndRows:
         self.model = layout.asked_model(studio)
         with layout.card(), layout.row():
             layout.select("Model", studio.models(), self.model, lambda event: self._choose(model=event.value))
-            layout.select("Rows", {p: KINDS[p] for p in PARTS}, "dev", lambda event: self._choose(part=event.value))
+            layout.select("Rows", KINDS, "dev", lambda event: self._choose(part=event.value))
         ui.timer(0, load, once=True)
 
     async def _choose(self, **chosen: str) -> None:
