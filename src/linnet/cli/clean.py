@@ -94,11 +94,6 @@ def _corpus(options: dict[str, Any]) -> Any:
 
 
 def _check_outputs(options: dict[str, Any]) -> None:
-    from linnet.data.writers import format_to_write
-
-    for key in ("out", "removed"):
-        if options[key] not in (None, "-"):
-            format_to_write(options[key])
     if options["report"] is not None and Path(options["report"]).suffix.lower() not in (".json", ".html", ".txt"):
         raise LinnetError(f"--report {options['report']}: end its name in .json, .html or .txt")
     if options["removed"] == "-" and options["out"] in (None, "-"):

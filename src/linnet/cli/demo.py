@@ -10,7 +10,7 @@ import click
 
 from linnet.cli import options as o
 from linnet.errors import DataError
-from linnet.files import open_atomic
+from linnet.files import write_atomic
 
 DATA = "tickets.csv"
 TEXTS = (
@@ -57,8 +57,7 @@ def _write_tickets() -> None:
                 f"there is another {DATA} in this folder, which the demo would lose; run it in an empty one"
             )
         return
-    with open_atomic(path) as file:
-        file.write(content)
+    write_atomic(path, content)
 
 
 def _run(title: str, *arguments: str) -> None:

@@ -45,16 +45,6 @@ def label_column(options: dict[str, Any]) -> str | None:
     return LabelBins.parse(bins).column or given
 
 
-def in_bins(data: Dataset, options: dict[str, Any]) -> Dataset:
-    """Make labels of numbers as --label-bins or --label-quantiles say; parts of the first file hold for those that follow."""
-    wanted = options.get("label_bins") or options.get("label_quantiles")
-    if wanted is None:
-        return data
-    data = data.binned(wanted)
-    options["label_bins"], options["label_quantiles"] = data.bins, None
-    return data
-
-
 def read_labelled(
     path: str, options: dict[str, Any], *, test: bool = False, labelled: bool | None = True, extra: Sequence[str] = (),
     label_columns: str | None = None, clf: Any = None,
@@ -74,7 +64,12 @@ def read_labelled(
     )  # fmt: skip
     if clf is not None and clf.artefact.multilabel and data.separator is None and options.get("multilabel") is None:
         data = replace(data, separator=clf.card.get("data", {}).get("separator", "|"))
-    data = in_bins(data, options)
+    if bins := options.get("label_bins") or options.get("label_quantiles"):
+        data = data.binned(bins)
+        options["label_bins"], options["label_quantiles"] = (
+            data.bins,
+            None,
+        )  # parts of the first file hold for those that follow
     if labelled or not options["quiet"]:
         say(data.describe())
     return data

@@ -102,13 +102,13 @@ def lines(points: Dots, C: float) -> Figure:  # noqa: N803 - the setting's own n
 def exclusive_or(points: Dots) -> Figure:
     """Draw what a line, products of features, a kernel and a net make of exclusive-or."""
     models = {
-        "A line": LinearSVM(C=10.0),
-        "A line over x1, x2 and their products": LinearSVM(C=10.0),
-        "Kernel perceptron (RBF)": KernelPerceptron(RBF(0.5)),
-        "A net with 16 hidden units": FeedForward(dim=8, hidden=16, learning_rate=0.2, max_iter=100),
+        "A line": (LinearSVM(C=10.0), 0),
+        "A line over x1, x2 and their products": (LinearSVM(C=10.0), 1),
+        "Kernel perceptron (RBF)": (KernelPerceptron(RBF(0.5)), 0),
+        "A net with 16 hidden units": (FeedForward(dim=8, hidden=16, learning_rate=0.2, max_iter=100), 0),
     }
     return Figure([
-        separated(name, m, points, products=int(k == 1), keys=not k) for k, (name, m) in enumerate(models.items())
+        separated(name, m, points, products=n, keys=not k) for k, (name, (m, n)) in enumerate(models.items())
     ])  # fmt: skip
 
 

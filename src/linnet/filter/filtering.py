@@ -89,8 +89,15 @@ def filter_corpus(
         crew = stack.enter_context(open_engine("local")) if engine is None else engine
         run = _FilterRun(crew, settings, folder, shards, limit, on_progress or (lambda _: None))
         done = run.two_passes() if rule.ranked else run.stage("filtering", "done", write_shard, dict.fromkeys(run.all))
-        manifest = manifest_of(settings, described, shards, done, run.bad_shards(), run.cut)
-        _close(folder, manifest, run)
+        bad = run.bad_shards()
+        manifest = manifest_of(settings, described, shards, done, bad, run.cut)
+        if bad:
+            folder.write(folder.bad_shards, bad)
+        else:
+            folder.bad_shards.unlink(missing_ok=True)
+        folder.write_bytes(folder.summary, summary_html(manifest))
+        folder.write(folder.manifest, manifest)
+        folder.finish()
     return manifest
 
 
@@ -110,17 +117,6 @@ def _keep_apart(folder: OutputFolder, shards: list[Shard]) -> None:
     ]
     if taken:
         raise LinnetError(f"a shard is called {taken[0]}, as a file of the output is; rename it")
-
-
-def _close(folder: OutputFolder, manifest: dict[str, Any], run: _FilterRun) -> None:
-    bad = run.bad_shards()
-    if bad:
-        folder.write(folder.bad_shards, bad)
-    else:
-        folder.bad_shards.unlink(missing_ok=True)
-    folder.write_bytes(folder.summary, summary_html(manifest))
-    folder.write(folder.manifest, manifest)
-    folder.finish()
 
 
 @dataclass

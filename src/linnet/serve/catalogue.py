@@ -98,8 +98,6 @@ class Catalogue:
     def __init__(
         self, models: Sequence[tuple[str, str]], threads: int = 1, folder: str | None = None, trust: bool = False
     ) -> None:
-        if not models:
-            raise LinnetError("there is no model to serve; name at least one file")
         self._threads, self._trust = threads, trust
         if folder is None:
             self._own = tempfile.TemporaryDirectory(prefix="linnet-")  # as long as the catalogue

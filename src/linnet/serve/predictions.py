@@ -63,10 +63,9 @@ def answer_all(queries: Sequence[Query]) -> list[bytes]:
         at = rows.stop
         results = _results(q, q.decision.answers(proba[rows], model.multilabel))
         if q.asked.out_of_scope:
-            for result, far in zip(
-                results, model.out_of_scope(q.texts, served.clf.n_jobs).round(DIGITS).tolist(), strict=True
-            ):
-                result["out_of_scope"] = far
+            far = model.out_of_scope(q.texts, served.clf.n_jobs).round(DIGITS).tolist()
+            for result, one in zip(results, far, strict=True):
+                result["out_of_scope"] = one
         head = {"model": served.name, "version": served.version}
         answers.append(orjson.dumps({**head, **results[0]} if q.asked.texts is None else {**head, "results": results}))
     return answers

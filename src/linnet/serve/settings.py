@@ -131,11 +131,7 @@ CODES = {  # code: status
     "timeout": 503,
     "stopping": 503,
 }
-CLOSING = {
-    "bad_request",
-    "overloaded",
-    *(code for code, status in CODES.items() if status in (401, 403, 408, 413, 431)),
-}
+CLOSING: set[str | int] = {"bad_request", "overloaded", 401, 403, 408, 413, 431}
 """After these the connection is closed: more of the body may be on its way."""
 
 Fields = tuple[tuple[bytes, bytes], ...]
@@ -163,7 +159,7 @@ class RequestError(Exception):
             self.headers += ((b"www-authenticate", b'Bearer realm="linnet"'),)
         if self.status == 503:
             self.headers += ((b"retry-after", b"1"),)
-        if code in CLOSING:
+        if CLOSING & {code, self.status}:
             self.headers += ((b"connection", b"close"),)
 
     @property

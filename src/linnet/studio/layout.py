@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -108,18 +108,20 @@ def field(label: str, entered: Callable[..., Any] | None = None, **more: Any) ->
     return made if entered is None else made.on("keydown.enter", entered)
 
 
-def upload(label: str, done: Callable[..., Any]) -> None:
-    """Make a place to drop a file."""
+def upload(label: str, studio: Studio, act: Callable[[str], Awaitable[None]]) -> None:
+    """Make a place to drop a file; it is saved, and act is called with its path."""
+
+    async def done(event: Any) -> None:
+        folder = studio.folder / "opened"
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / (
+            event.file.name.replace("\\", "/").split("/")[-1].lstrip(".") or "file"
+        )  # no folder of its own
+        await event.file.save(target)
+        await act(str(target))
+
     made = ui.upload(label=label, auto_upload=True, on_upload=done, max_files=1).props("flat")
     ui.run_javascript(f"document.querySelector('#c{made.id} a.q-btn')?.setAttribute('aria-label', {label!r})")
-
-
-async def save_upload(event: Any, folder: Path) -> str:
-    """Save a file that was dropped, and return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / (event.file.name.replace("\\", "/").split("/")[-1].lstrip(".") or "file")  # no folder of its own
-    await event.file.save(target)
-    return str(target)
 
 
 class PagedList:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,12 @@ def open_data(studio: Studio, after: str, *, name: str = "Path of a CSV, TSV, JS
     async def load(path: str) -> None:
         await layout.go(after, studio.open, path)
 
-    async def dropped(event: Any) -> None:
-        await load(await layout.save_upload(event, studio.folder / "opened"))
-
     with layout.row().style("width:100%"):
         path = layout.field(name, lambda: load(path.value))
         layout.button("Open", lambda: load(path.value))
         layout.button("Use the built-in tickets", lambda: load(TICKETS), quiet=True)
         layout.button("Use the built-in reviews", lambda: load(BUILT_IN), quiet=True)
-    layout.upload("or drop a file here", dropped)
+    layout.upload("or drop a file here", studio, load)
 
 
 LEAD = "Check the data before you train: what makes scores too high, or a model worse than it could be."
@@ -95,7 +93,7 @@ class DataPage:
                 with layout.row():
                     path = layout.field("Path of the other file", lambda: self._beside(path.value or ""))
                     layout.button("Compare", lambda: self._beside(path.value or ""), quiet=True)
-                layout.upload("or drop it here", self._dropped)
+                layout.upload("or drop it here", studio, self._beside)
                 self.other = layout.html().props("id=beside aria-live=polite")
             with layout.card():
                 layout.heading("Other data")
@@ -134,11 +132,8 @@ class DataPage:
             text = layout.select("Text column", names, data.text_column, chosen)
             label = layout.select("Label column", [*names, NO_LABELS], data.label_column or NO_LABELS, chosen)
 
-    async def _leave_out(self, check: str) -> None:
-        await layout.go("/data", self.studio.leave_out, check)
-
-    async def _dropped(self, event: Any) -> None:
-        await self._beside(await layout.save_upload(event, self.studio.folder / "opened"))
+    def _leave_out(self, check: str) -> Awaitable[None]:
+        return layout.go("/data", self.studio.leave_out, check)
 
     async def _beside(self, path: str) -> None:
         """Show what is different in another file."""

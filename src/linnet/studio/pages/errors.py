@@ -43,7 +43,7 @@ def build(studio: Studio) -> None:
                 layout.link("Train a model", "/train")
             ui.timer(0.5, lambda: ui.navigate.reload() if studio.models() else None)
         elif studio.opened.separator is not None:
-            SetErrorsPage(studio)
+            _set_errors(studio)
         else:
             ErrorsPage(studio)
 
@@ -73,23 +73,21 @@ class ModelAndRows:
             return None
 
 
-class SetErrorsPage:
-    """The page for rows with several labels: those whose labels are not all right, the worst first."""
+def _set_errors(studio: Studio) -> None:
+    """Draw the page for rows with several labels: those whose labels are not all right, the worst first."""
 
-    def __init__(self, studio: Studio) -> None:
-        self.studio, self.asked = studio, ModelAndRows(studio, self.load)
-        with layout.card():
-            self.note = layout.html("", "soft small")
-            self.list = layout.html().props("id=texts").style("min-height:24rem;margin-top:.6rem")
-
-    async def load(self) -> None:
-        """Predict the rows, then list those that are not all right."""
-        found = await self.asked.predicted(self.studio.wrong_sets, self.note)
+    async def load() -> None:
+        found = await asked.predicted(studio.wrong_sets, note)
         if found is not None:
-            self.note.set_content(
+            note.set_content(
                 "Rows have several labels: there is no confusion matrix, and labels are fixed in the file."
             )
-            self.list.set_content(found)
+            place.set_content(found)
+
+    asked = ModelAndRows(studio, load)
+    with layout.card():
+        note = layout.html("", "soft small")
+        place = layout.html().props("id=texts").style("min-height:24rem;margin-top:.6rem")
 
 
 class ErrorsPage:

@@ -98,7 +98,7 @@ class LabelPage:
                 self.choices = layout.html("", "choices").on("click", self._chosen, js_handler=CHOICE)
                 others = {
                     "Y": ("as the model says", self._accept),
-                    "S": ("skip", self._skip),
+                    "S": ("skip", lambda: self._answer(self._row(), None)),
                     "U": ("undo", self._undo),
                 }
                 with ui.element("div").classes("choices"):
@@ -165,9 +165,6 @@ class LabelPage:
             ui.notify("The model has no answer yet.")
         else:
             self._answer(self._row(), guess[0])
-
-    def _skip(self) -> None:
-        self._answer(self._row(), None)
 
     def _undo(self) -> None:
         if self.session.undo() is None:

@@ -147,8 +147,7 @@ class TrainPage:
             if await layout.attempt(act, runs[one.value], *given):
                 self.refresh()
 
-        async def label(event: Any) -> None:
-            path = await layout.save_upload(event, self.studio.folder / "opened")
+        async def label(path: str) -> None:
             await layout.download(self.studio.label_file, f"run-{one.value}", path)
 
         with self.manage, layout.row():
@@ -159,7 +158,7 @@ class TrainPage:
             layout.button("Score on the test rows", lambda: say(self.studio.test, runs[one.value]), quiet=True)
             layout.button("Report", lambda: layout.download(self.studio.report, runs[one.value]), quiet=True)
             layout.button("Model file", lambda: ui.download.file(str(runs[one.value].path)), quiet=True)
-            layout.upload("Label a file: drop it here", label)
+            layout.upload("Label a file: drop it here", self.studio, label)
         with self.manage, layout.row():
             title = layout.field("Name", lambda: change(runs.rename, title.value or ""))
             layout.button("Rename", lambda: change(runs.rename, title.value or ""), quiet=True)
