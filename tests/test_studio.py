@@ -31,7 +31,7 @@ from linnet.studio.active import Fitted
 from linnet.studio.layout import estimate_chart, training_charts
 from linnet.studio.runs import PRESETS, Runs
 from linnet.studio.server import Guard, bind, policy
-from linnet.studio.state import explained_prediction
+from linnet.studio.state import prediction_html
 
 DATA = Path(os.environ.get("LINNET_DATA", "/nowhere"))
 GOOD = ["good", "fine", "superb", "lovely", "brilliant", "warm"]
@@ -464,10 +464,10 @@ def test_models_and_missing_things(tmp_path, reviews_model):
     reviews_model.save(path)
     studio.open(str(path))
     assert studio.best() == "m.linnet"
-    assert explained_prediction(studio.model("m.linnet"), "a fine warm book").label == "positive"
-    unsure = explained_prediction(studio.model("m.linnet"), "xyzzy", 1, threshold=0.999)
-    assert unsure.label == "(no answer)"
-    assert len(unsure.probabilities) == 1
+    assert 'data-label="positive"' in prediction_html(studio.model("m.linnet"), "a fine warm book")
+    unsure = prediction_html(studio.model("m.linnet"), "xyzzy", "m", 1, threshold=0.999)
+    assert 'data-label="(no answer)"' in unsure
+    assert unsure.count('class="name"') == 1
 
 
 def test_answers_become_data(tmp_path):
@@ -491,8 +491,8 @@ def test_answers_become_data(tmp_path):
 
 def test_text_from_outside_is_never_markup(reviews_model):
     evil = "<img src=x onerror=alert(1)>"
-    found = explained_prediction(reviews_model, f"{evil} fine")
-    assert "<img" not in found.shown
+    found = prediction_html(reviews_model, f"{evil} fine", evil)
+    assert "<img" not in found
     assert "<img" not in count_bars({evil: 3, "b": 1})
     assert "<img" not in bars([(evil, 0.5, "50 %")])
 
@@ -501,7 +501,8 @@ def test_charts_take_anything():
     assert "<svg" in estimate_chart([])
     assert "polygon" in estimate_chart([(1, 0.5, 0.2, 0.8), (2, 0.6, 0.3, 0.9)])
     for points in ([], [(1.0, 0.5)], [(1.0, 0.5), (2.0, 0.5)], [(1.0, 0.0), (2.0, 1e9)]):
-        loss, accuracy = training_charts(points, points)
+        passes = [(n, value, value) for n, value in points]
+        loss, accuracy = training_charts(passes, [], over=True)
         assert "nan" not in loss + accuracy
         assert "inf" not in loss + accuracy
 
@@ -611,7 +612,7 @@ def test_the_browser_is_given_the_token_in_a_page_of_this_user(monkeypatch, tmp_
         sock.close()
 
     monkeypatch.setattr(server, "serve", serve)
-    monkeypatch.setattr(command, "_show", lambda page: None)
+    monkeypatch.setattr(command.webbrowser, "open", lambda page: None)
     for _ in range(2):
         assert CliRunner().invoke(command.studio, ["--folder", str(tmp_path / "s")]).exit_code == 0
     assert found == [(True, 0o600)] * 2

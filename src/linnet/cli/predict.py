@@ -79,10 +79,7 @@ def predict(model: str, source: str, **options: Any) -> None:
         raise LinnetError(f"--{wide[0].replace('_', '-')} needs columns: choose --to csv, tsv or jsonl")
     clf = linnet.load(model, n_jobs=threads, trust=options["trust"])
     rule = Decision.of(clf.artefact.classes, clf.artefact.decision, **asked(options))
-    names = [str(c) for c in clf.artefact.classes]
-    layout = ResultColumns(
-        names, form, options["proba"], options["safe_csv"], rule, options["top"], options["coverage"]
-    )
+    layout = ResultColumns([str(c) for c in clf.artefact.classes], form, rule, options)
     done, broken, say_note = 0, Unusable(), Notes(source)
     with (
         open_writer(out, "text" if form == "lines" else form) as writer,
@@ -150,18 +147,15 @@ def _form(out: str | None, to: str | None, columns: bool) -> str:
 
 @dataclass(frozen=True)
 class ResultColumns:
-    """The columns of a result: those that are kept, label, probability, and with `proba` one of each class.
+    """The columns of a result: those that are kept, label, probability, and with --proba one of each class.
 
-    A rule that may leave rows unanswered adds `answered`; `top` the most probable labels; `coverage` the set.
+    A rule that may leave rows unanswered adds `answered`; --top the most probable labels; --coverage the set.
     """
 
     classes: list[str]
     form: str
-    proba: bool
-    safe: bool
     rule: Any  # a Decision
-    top: int | None = None
-    coverage: float | None = None
+    options: dict[str, Any]
 
     def table(self, model: Any, scores: Any, kept: Any = None, far: Any = None) -> Any:
         """Return the rows of a batch; where rows may have several labels, these stand in place of label and probability."""
@@ -180,16 +174,16 @@ class ResultColumns:
                 found["answered"] = booleans(~none)
         if far is not None:
             found["out_of_scope"] = self._numbers(far)
-        if self.top:
+        if self.options["top"]:
             found |= self._ranked(P)
-        if self.coverage is not None:
-            found["set"] = self._label_sets(self.rule.sets(P, self.coverage))
-        if self.proba:
+        if self.options["coverage"] is not None:
+            found["set"] = self._label_sets(self.rule.sets(P, self.options["coverage"]))
+        if self.options["proba"]:
             found |= {f"p_{name}": self._numbers(p) for name, p in zip(self.classes, P.T, strict=True)}
         columns = {} if kept is None else dict(zip(kept.column_names, kept.columns, strict=True))
         for name, column in found.items():
             columns[_free(name, columns)] = column
-        if self.safe and self.form in ("csv", "tsv"):
+        if self.options["safe_csv"] and self.form in ("csv", "tsv"):
             names = _harmless(strings(list(columns))).to_pylist()
             return pa.table([_harmless(column) for column in columns.values()], names=names)
         return pa.table(columns)
@@ -198,7 +192,7 @@ class ResultColumns:
         """Return the most probable labels, a pair of columns each."""
         among = len(self.classes) if self.rule.labels is None else len(self.rule.labels)
         found = {}
-        for k, column in enumerate(most_probable(P, min(self.top or 0, among)).T, 1):
+        for k, column in enumerate(most_probable(P, min(self.options["top"], among)).T, 1):
             found[f"label_{k}"] = strings(self.classes).take(integers(column))
             found[f"probability_{k}"] = self._numbers(P[np.arange(len(P)), column])
         return found

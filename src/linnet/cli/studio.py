@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import webbrowser
 from pathlib import Path
@@ -56,7 +55,7 @@ def studio(
     page = made.folder / "open.html"
     if not no_open:
         _write_page(page, address)
-        timer = threading.Timer(1.0, _show, (page,))
+        timer = threading.Timer(1.0, webbrowser.open, (page.resolve().as_uri(),))
         timer.daemon = True
         timer.start()
     try:
@@ -72,8 +71,3 @@ def _write_page(path: Path, address: str) -> None:
     path.write_text(
         f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}"><title>linnet studio</title>'
     )
-
-
-def _show(page: Path) -> None:
-    with contextlib.suppress(webbrowser.Error):
-        webbrowser.open(page.resolve().as_uri())

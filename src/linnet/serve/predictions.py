@@ -38,7 +38,8 @@ class Query:
         """Find the texts of a request and how they are to be answered."""
         if (asked.text is None) == (asked.texts is None):
             raise RequestError("invalid", "give either text (one) or texts (a list)")
-        served.check_labels(asked.labels or ())
+        if asked.labels is not None:
+            served.check_labels(asked.labels)
         given = {name: getattr(asked, name) for name in ("labels", "threshold", "cost", "abstain", "answer")}
         model = served.clf.artefact
         try:

@@ -129,11 +129,14 @@ class LabelStore:
     ) -> None:
         """Store one label; it is on the disk when this returns."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        columns = (task, _plain(text), label, was, why, now, who)
+        self._execute(
+            "insert into answers (task, text, label, was, why, at, who) values (?, ?, ?, ?, ?, ?, ?)", *columns
+        )
+
+    def _execute(self, statement: str, *values: Any) -> list[Any]:
         with self._lock:
-            self._base.execute(
-                "insert into answers (task, text, label, was, why, at, who) values (?, ?, ?, ?, ?, ?, ?)",
-                (task, _plain(text), label, was, why, now, who),
-            )
+            return self._base.execute(statement, values).fetchall()
 
     def undo(self, task: str, who: str = "") -> GivenLabel | None:
         """Undo the last label of an annotator and return it; None where there is none."""
@@ -141,16 +144,14 @@ class LabelStore:
             mine = [answer for answer in self._rows(task) if answer.who == who and answer.why not in FINAL]
             if not mine:
                 return None
-            self._base.execute("update answers set gone = 1 where number = ?", (mine[-1].number,))
+            self._execute("update answers set gone = 1 where number = ?", mine[-1].number)
             return mine[-1]
 
     def _rows(self, task: str) -> list[GivenLabel]:
-        with self._lock:
-            found = self._base.execute(
-                "select number, text, label, was, why, at, who from answers where task = ? and gone = 0 order by number",
-                (task,),
-            ).fetchall()
-        return [GivenLabel(*row) for row in found]
+        wanted = (
+            "select number, text, label, was, why, at, who from answers where task = ? and gone = 0 order by number"
+        )
+        return [GivenLabel(*row) for row in self._execute(wanted, task)]
 
     def by_text(self, task: str) -> dict[str, dict[str, GivenLabel]]:
         """Return the last label of each annotator for each text, and the last that is final under the name "settled"."""
@@ -207,21 +208,18 @@ class LabelStore:
 
     def names(self, task: str) -> list[str]:
         """Return the labels to choose from, in the order of their keys."""
-        with self._lock:
-            found = self._base.execute(
-                "select label from label_names where task = ? order by place", (task,)
-            ).fetchall()
-        return [row[0] for row in found]
+        return [
+            label for (label,) in self._execute("select label from label_names where task = ? order by place", task)
+        ]
 
     def name(self, task: str, labels: list[str]) -> None:
         """Set the labels to choose from."""
         with self._lock:
-            self._base.execute("begin immediate")
-            self._base.execute("delete from label_names where task = ?", (task,))
-            self._base.executemany(
-                "insert into label_names values (?, ?, ?)", [(task, label, k) for k, label in enumerate(labels)]
-            )
-            self._base.execute("commit")
+            self._execute("begin immediate")
+            self._execute("delete from label_names where task = ?", task)
+            for k, label in enumerate(labels):
+                self._execute("insert into label_names values (?, ?, ?)", task, label, k)
+            self._execute("commit")
 
 
 def _plain(text: Any) -> str:

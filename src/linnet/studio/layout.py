@@ -61,9 +61,13 @@ def _opened(studio: Studio) -> str:
     return f"{Path(studio.data.source).name}: {len(studio.data):,} texts"
 
 
-def card(kind: str = "") -> Any:
-    """Open a card."""
-    return ui.element("section").classes(f"card {kind}".strip())
+def card(kind: str = "", title: str = "") -> Any:
+    """Open a card, with its heading where it has a title."""
+    made = ui.element("section").classes(f"card {kind}".strip())
+    with made:
+        if title:
+            heading(title)
+    return made
 
 
 def row(kind: str = "") -> Any:
@@ -210,13 +214,11 @@ async def download(work: Callable[..., Any], *given: Any) -> None:
 # ---- The charts of the Train and Label pages.
 
 
-Point = tuple[float, float]
-
-
-def training_charts(
-    loss: Sequence[Point], accuracy: Sequence[Point], tried: Sequence[Point] = (), over: bool = False
-) -> tuple[str, str]:
-    """Draw the training loss and the dev accuracy by pass; without passes, the dev accuracy of the settings tried."""
+def training_charts(passes: Sequence[Any], candidates: Sequence[Any], over: bool) -> tuple[str, str]:
+    """Draw loss and dev accuracy of the passes of a run, (number, loss, accuracy); before it, the accuracy of the settings tried."""
+    loss = [(float(n), value) for n, value, _ in passes]
+    accuracy = [(float(n), value) for n, _, value in passes if value is not None]
+    tried = [(float(k), value) for k, (_, value) in enumerate(candidates, 1)]
     empty = "fitted in one step" if over and tried else ""
     axes = Axis("pass", whole=True), Axis("mean training loss")
     left = chart([Line(loss, "orange")], *axes, "Mean training loss by pass", empty=empty)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ from linnet.data import Dataset, read, stream
 from linnet.data.input_file import Unusable, UnusableRow
 from linnet.data.splitting import refuse_sealed
 from linnet.data.writers import ENDINGS, open_writer
-from linnet.draw.markup import marked, safe
-from linnet.draw.terminal import cut
+from linnet.draw.markup import bars, mark, marked, safe, table
+from linnet.draw.terminal import cut, percent
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate.drift import drift, reference_of
 from linnet.explain.explanation import neighbours_html
@@ -129,43 +130,41 @@ WORDS = 8
 NO_ANSWER = "(no answer)"
 
 
-@dataclass(frozen=True)
-class ExplainedPrediction:
-    """What a model predicts for a text, and why."""
-
-    label: str
-    probabilities: tuple[tuple[str, float], ...]  # the most probable few, in the order of the classes if all are shown
-    words: tuple[tuple[str, float], ...]  # the largest contributions first
-    shown: str  # the text as HTML, its words marked
-    unknown: int
-    exact: bool
-    cut: bool
-
-
-def explained_prediction(clf: TextClassifier, text: str, top: int = LABELS, **rule: Any) -> ExplainedPrediction:
-    """Predict the label of a text and explain it; rule is that of ``clf.predict``: threshold, abstain.
+def prediction_html(clf: TextClassifier, text: str, name: str = "", top: int = LABELS, **rule: Any) -> str:
+    """Return what a model of some name predicts for a text, and why, as HTML; rule is that of ``clf.predict``: threshold, abstain.
 
     >>> clf = TextClassifier("nb", features="words:1").fit(["good", "so good", "bad", "so bad"], ["pos", "pos", "neg", "neg"])
-    >>> found = explained_prediction(clf, "good")
-    >>> found.label, [word for word, _ in found.words]
-    ('pos', ['good'])
+    >>> 'data-label="pos"' in prediction_html(clf, "good")
+    True
     """
-    beginning = text[:LONGEST]
+    began, beginning, notes = time.perf_counter(), text[:LONGEST], []
     decision = Decision.of(clf.artefact.classes, clf.artefact.decision, **rule)
     answers = clf.artefact.answers(clf.artefact.scores([beginning], clf.n_jobs), decision)
-    proba = answers.proba[0]
-    names = [str(c) for c in clf.classes_.tolist()]
+    proba, names = answers.proba[0].tolist(), [str(c) for c in clf.classes_.tolist()]
+    label = ", ".join(one for one, chosen in zip(names, answers.chosen[0], strict=True) if chosen) or NO_ANSWER
     kept = sorted(range(len(names)), key=lambda k: -proba[k])[:top]
-    order = sorted(kept) if len(names) <= top else kept
+    order = sorted(kept) if len(names) <= top else kept  # few labels stay in the order of the classes
+    probabilities = bars([(names[k], proba[k], percent(proba[k])) for k in order], "probabilities", label)
+    more = f'<p class="soft">{len(names) - top:,} more labels are less likely.</p>' if len(names) > top else ""
     try:
         found = clf.explain(beginning)
-        words = tuple((word, value) for word, value in found.by_word()[:WORDS] if value)
-        shown, unknown, exact = marked(found.words(), LONGEST), found.unknown, found.exact
+        words, shown = found.by_word()[:WORDS], marked(found.words(), LONGEST)
+        if found.unknown:
+            notes.append(f"{found.unknown:,} features of the text are not in the model.")
+        if not found.exact:
+            notes.append("This model is a neural network: contributions are approximate.")
     except LinnetError:  # a model that has no contributions to show
-        words, shown, unknown, exact = (), safe(beginning), 0, True
-    probabilities = tuple((names[k], float(proba[k])) for k in order)
-    label = ", ".join(name for name, chosen in zip(names, answers.chosen[0], strict=True) if chosen) or NO_ANSWER
-    return ExplainedPrediction(label, probabilities, words, shown, unknown, exact, len(text) > LONGEST)
+        words, shown = [], safe(beginning)
+    if len(text) > LONGEST:
+        notes.append("Only the beginning of the text is used here.")
+    largest = table(["", ""], [[f"{value:+.2f}", safe(word)] for word, value in words if value])
+    return (
+        f'<div class="soft small">{safe(name)}</div><div class="answer" data-label="{safe(label)}">{safe(label)}</div>'
+        f'<div style="margin:.7rem 0 1rem">{probabilities}{more}</div><div class="marked">{shown}</div>'
+        f'<details style="margin-top:.8rem"><summary>largest contributions</summary>{largest}</details>'
+        f'<p class="soft small" style="margin-top:.7rem">{" ".join(notes)} {mark("Blue", "for")} words support '
+        f"{safe(label)}, {mark('orange', 'against')} words are against it. {1000 * (time.perf_counter() - began):.0f} ms.</p>"
+    )
 
 
 NO_LABELS = "(no labels)"

@@ -67,36 +67,30 @@ class DataPage:
             self.verdict = layout.html("", "verdict").props("id=verdict aria-live=polite")
             self.verdict.style("min-height:2rem;margin-top:.8rem")
         with layout.columns():
-            with layout.card():
-                layout.heading("Class balance" if labelled else "No labels")
+            with layout.card(title="Class balance" if labelled else "No labels"):
                 none = layout.soft("These texts have no labels. The Label page asks for the most useful ones first.")
                 layout.html(count_bars(data.counts) if labelled else none)
                 lengths = histogram(
                     pc.utf8_length(data.text).to_numpy(), "characters", "Lengths of texts in characters", height=150
                 )
                 layout.html(f"<h3>Length of texts</h3>{lengths}").props("id=lengths")
-            with layout.card():
-                layout.heading("Words by rank: Zipf's law")
+            with layout.card(title="Words by rank: Zipf's law"):
                 self.law = layout.html("", "reserve").props("id=zipf")
-        with layout.card():
-            layout.heading("Findings")
+        with layout.card(title="Findings"):
             self.findings = layout.html("", "findings", "ul").props("id=findings").style("min-height:20rem")
             leave_out = layout.button("Leave the repeats out", lambda: self._leave_out("duplicates"), quiet=True)
             self.drop = leave_out.props("id=repeats").style("margin-top:.6rem")
-        with layout.card():
-            layout.heading("Labels that may be wrong")
+        with layout.card(title="Labels that may be wrong"):
             self.suspects = ui.element("div").classes("reserve").props("id=suspects")
         with layout.columns():
-            with layout.card():
-                layout.heading("Compare with another file")
+            with layout.card(title="Compare with another file"):
                 layout.html(layout.soft("What is different in new texts: labels, words, shared texts, predictions."))
                 with layout.row():
                     path = layout.field("Path of the other file", lambda: self._beside(path.value or ""))
                     layout.button("Compare", lambda: self._beside(path.value or ""), quiet=True)
                 layout.upload("or drop it here", studio, self._beside)
                 self.other = layout.html().props("id=beside aria-live=polite")
-            with layout.card():
-                layout.heading("Other data")
+            with layout.card(title="Other data"):
                 open_data(studio, "/data")
         self.timer = ui.timer(0.25, self.refresh)
         self.refresh()

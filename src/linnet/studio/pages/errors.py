@@ -98,8 +98,7 @@ class ErrorsPage:
         self.cell: tuple[int, int] | None = None
         self.found: Predictions | None = None
         with layout.columns("side table"):
-            with layout.card():
-                layout.heading("Confusion matrix")
+            with layout.card(title="Confusion matrix"):
                 self.table = (
                     layout.html().props("id=matrix").style("min-height:9rem").on("click", self._open, js_handler=CELL)
                 )

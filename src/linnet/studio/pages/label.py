@@ -111,18 +111,14 @@ class LabelPage:
                     self.advice = (
                         layout.html("", "small").props("id=advice").style("min-height:4.6rem;margin-top:.6rem")
                     )
-                with layout.card("narrow"):
-                    layout.heading("Estimated accuracy")
+                with layout.card("narrow", "Estimated accuracy"):
                     self.growth = layout.html("", "").style("min-height:9rem")
                     self.note = layout.html("", "soft small").style("min-height:4.2rem")
-                with layout.card():
-                    layout.heading("Use the labels")
-                    with layout.row():
-                        layout.button("CSV", lambda: layout.download(self._export, "csv"), quiet=True)
-                        layout.button("JSON lines", lambda: layout.download(self._export, "jsonl"), quiet=True)
-                        layout.button("Train on them", self._train, quiet=True)
-                with layout.card():
-                    layout.heading("Annotators")
+                with layout.card(title="Use the labels"), layout.row():
+                    layout.button("CSV", lambda: layout.download(self._export, "csv"), quiet=True)
+                    layout.button("JSON lines", lambda: layout.download(self._export, "jsonl"), quiet=True)
+                    layout.button("Train on them", self._train, quiet=True)
+                with layout.card(title="Annotators"):
                     self.people = layout.html("", "small").props("id=people")
                     layout.link("Label as somebody else", "/label?new", quiet=True)
         with layout.card():

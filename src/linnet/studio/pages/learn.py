@@ -35,8 +35,7 @@ class LearnPage:
             for key, one in EXHIBITS.items()
         )
         layout.html(links, "chips", "nav").props('aria-label="Figures"')
-        with layout.card():
-            layout.heading(self.exhibit.title)
+        with layout.card(title=self.exhibit.title):
             layout.html(layout.soft(self.exhibit.words))
             with layout.row("controls"):
                 for key, control in self.exhibit.controls.items():

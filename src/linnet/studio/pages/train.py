@@ -50,8 +50,7 @@ class TrainPage:
                 self.bar = layout.html().style("margin:.3rem 0 .6rem")
                 with layout.columns("pair"):
                     self.loss, self.accuracy = layout.html().props("id=loss"), layout.html().props("id=accuracy")
-        with layout.card():
-            layout.heading("Runs")
+        with layout.card(title="Runs"):
             self.words = layout.html("", "soft").style("min-height:1.6rem")
             self.table = layout.html().props("id=runs")
             self.manage = ui.element("div").props("id=manage")
@@ -121,7 +120,10 @@ class TrainPage:
             self.title.set_content(_title(run))
             self.bar.set_content(_progress(run))
         if self.shown != now:
-            for place, drawn in zip((self.loss, self.accuracy), _charts(run), strict=True):
+            charts = (
+                training_charts([], [], False) if run is None else training_charts(run.passes, run.candidates, run.over)
+            )
+            for place, drawn in zip((self.loss, self.accuracy), charts, strict=True):
                 place.set_content(drawn)
             self.words.set_content(safe(runs.words(self.studio.key)))
             self.table.set_content(_table(self.studio))
@@ -165,15 +167,6 @@ class TrainPage:
             layout.button("Delete", lambda: change(runs.delete), quiet=True)
             other = layout.select("Compare with", names, list(names)[-1])
             layout.button("Compare", lambda: say(runs.compared, runs[one.value], runs[other.value]), quiet=True)
-
-
-def _charts(run: TrainingRun | None) -> tuple[str, str]:
-    """Draw the passes of the last fit; before it, the settings tried."""
-    passes, candidates = ([], []) if run is None else (run.passes, run.candidates)
-    loss = [(float(n), value) for n, value, _ in passes]
-    accuracy = [(float(n), value) for n, _, value in passes if value is not None]
-    tried = [(float(k), value) for k, (_, value) in enumerate(candidates, 1)]
-    return training_charts(loss, accuracy, tried, over=run is not None and run.over)
 
 
 def _title(run: TrainingRun) -> str:

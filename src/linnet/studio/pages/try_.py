@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from nicegui import run, ui
 
-from linnet.classifier import TextClassifier
-from linnet.draw.markup import bars, mark, safe, table
-from linnet.draw.terminal import percent
+from linnet.draw.markup import safe
 from linnet.errors import LinnetError
 from linnet.studio import layout
 from linnet.studio.pages.errors import evidence
-from linnet.studio.state import BUILT_IN, LABELS, ExplainedPrediction, Studio, explained_prediction
+from linnet.studio.state import BUILT_IN, LABELS, Studio, prediction_html
 
 LEAD = "The label, the probabilities and the words behind them change as you type."
 EXAMPLE = "Not a bad book at all: I never once wanted to put it down, though the ending is a little dull."
@@ -114,33 +111,12 @@ class TryPage:
             if not text.strip():
                 shown.set_content(layout.soft("Type something above."))
                 continue
-            began = time.perf_counter()
-            clf = self.studio.model(name)
+            clf, title, rule = self.studio.model(name), self.studio.models().get(name, name), RULES[self.rule.value][1]
             try:
-                found = await run.io_bound(explained_prediction, clf, text, self.top.value, **RULES[self.rule.value][1])
+                found = await run.io_bound(prediction_html, clf, text, title, self.top.value, **rule)
             except LinnetError as error:  # a rule that this model cannot keep
                 shown.set_content(layout.soft(str(error)))
                 continue
             if mine != self.asked or found is None:  # None: the program ends
                 return
-            shown.set_content(_shown(found, clf, self.studio.models().get(name, name), time.perf_counter() - began))
-
-
-def _shown(found: ExplainedPrediction, clf: TextClassifier, name: str, seconds: float) -> str:
-    rest = len(clf.classes_) - len(found.probabilities)
-    more = layout.soft(f"{rest:,} more labels are less likely.") if rest > 0 else ""
-    notes = {
-        f"{found.unknown:,} features of the text are not in the model.": found.unknown,
-        "This model is a neural network: contributions are approximate.": not found.exact,
-        "Only the beginning of the text is used here.": found.cut,
-    }
-    said = " ".join(note for note, holds in notes.items() if holds)
-    probabilities = bars([(label, p, percent(p)) for label, p in found.probabilities], "probabilities", found.label)
-    words = table(["", ""], [[f"{value:+.2f}", safe(word)] for word, value in found.words])
-    return (
-        f'<div class="soft small">{safe(name)}</div><div class="answer" data-label="{safe(found.label)}">{safe(found.label)}</div>'
-        f'<div style="margin:.7rem 0 1rem">{probabilities}{more}</div><div class="marked">{found.shown}</div>'
-        f'<details style="margin-top:.8rem"><summary>largest contributions</summary>{words}</details>'
-        f'<p class="soft small" style="margin-top:.7rem">{said} {mark("Blue", "for")} words support '
-        f"{safe(found.label)}, {mark('orange', 'against')} words are against it. {1000 * seconds:.0f} ms.</p>"
-    )
+            shown.set_content(found)
