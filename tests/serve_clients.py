@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -29,7 +30,8 @@ class Local:
     def __init__(self, models: Any, log: Path | None = None, **settings: Any) -> None:
         self.file = log.open("ab") if log else None
         sink = JsonLog(self.file.fileno() if self.file else os.open(os.devnull, os.O_WRONLY))
-        self.service = Service(Settings(models, **settings), log=sink)
+        self.folder = tempfile.TemporaryDirectory()
+        self.service = Service(Settings(models, folder=self.folder.name, **settings), log=sink)
         self.app = App(self.service)
 
     async def ask(
@@ -83,6 +85,7 @@ class Local:
 
     def close(self) -> None:
         self.service.close()
+        self.folder.cleanup()
         if self.file:
             self.file.close()
 

@@ -101,8 +101,8 @@ def every_road(path):
     studio = Studio("studio", threads=1)
     roads = [
         lambda: Model.load(path), lambda: linnet.load(path).predict(["rm -rf", "x"]), lambda: linnet.load(pathlib.Path(path).read_bytes()),
-        lambda: Model.load(path, names_only=True), lambda: linnet.serve.catalogue.Catalogue([("m", path)]), lambda: studio.open(path),
-        lambda: FilterSettings(path, Rule({"pos": 0.5}), "out").artefact,
+        lambda: Model.load(path, names_only=True), lambda: linnet.serve.catalogue.Catalogue([("m", path)], "."),
+        lambda: studio.open(path), lambda: FilterSettings(path, Rule({"pos": 0.5}), "out").artefact,
     ]
     for road in roads:
         try:

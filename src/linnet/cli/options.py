@@ -12,7 +12,7 @@ import glob
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,12 +58,11 @@ class FileCommand(click.Command):
         ctx.meta[_FORCE] = ctx.params.pop("force", False)
         for p in self.params:
             if isinstance(p.type, OutputPath | FolderPath) or (isinstance(p.type, InputPath) and not p.type.or_text):
-                value = ctx.params.get(p.name or "")
-                for name in [value] if isinstance(value, str) else value or ():
+                for name in _given(ctx, p):
                     _check_name(name)
         kinds = {p: p.type.kind for p in self.params if isinstance(p.type, OutputPath)}
         written = {p.opts[0]: (ctx.params.get(p.name or ""), kind) for p, kind in kinds.items()}
-        check_outputs({option: (path, kind) for option, (path, kind) in written.items() if path}, inputs_of(ctx))
+        check_outputs({option: (path, kind) for option, (path, kind) in written.items() if path})
         return super().invoke(ctx)
 
 
@@ -80,24 +79,19 @@ def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..
     return make
 
 
-def inputs_of(ctx: click.Context | None = None) -> list[str]:
-    """Return what the running command reads."""
-    ctx = ctx or click.get_current_context(silent=True)
-    if ctx is None:
-        return []
-    found: list[str] = []
-    for p in ctx.command.params:
-        value = ctx.params.get(p.name or "") if isinstance(p.type, InputPath) else None
-        found += [value] if isinstance(value, str) else list(value or ())
-    return found
+def _given(ctx: click.Context, parameter: click.Parameter) -> Sequence[str]:
+    """Return the names that a parameter was given."""
+    value = ctx.params.get(parameter.name or "")
+    return [value] if isinstance(value, str) else value or ()
 
 
-def check_outputs(outputs: Mapping[str, tuple[str, str | None]], inputs: Iterable[str]) -> None:
-    """Refuse what a run could not write, or would lose: {option: (path, kind)}; - is standard output."""
+def check_outputs(outputs: Mapping[str, tuple[str, str | None]]) -> None:
+    """Refuse what the running command could not write, or would lose: {option: (path, kind)}; - is standard output."""
     given = {option: (Path(path), kind) for option, (path, kind) in outputs.items() if path != "-"}
     if not given:
         return
-    read = list(inputs)
+    ctx = click.get_current_context()
+    read = [name for p in ctx.command.params if isinstance(p.type, InputPath) for name in _given(ctx, p)]
     known = {_identity(path) for name in read for path in _files(name)} - {None}
     folders = [Path(name).resolve() for name in read if name != "-" and os.path.isdir(name)]  # noqa: PTH112 - any text
     seen: dict[Path, str] = {}
@@ -110,7 +104,8 @@ def check_outputs(outputs: Mapping[str, tuple[str, str | None]], inputs: Iterabl
         inside = kind != "model" and path.exists() and any(folder in real.parents for folder in folders)
         if inside or (known and _identity(path) in known):
             raise LinnetError(f"{shown(path, 300)}: is also an input, and would be lost; give {option} another file")
-        _check_kind(path, kind or kind_of_name(path), option)
+        if not ctx.meta[_FORCE]:
+            _check_kind(path, kind or kind_of_name(path), option)
 
 
 def _check_name(name: str) -> None:
@@ -136,11 +131,8 @@ def _check_place(path: Path, option: str) -> None:
 
 
 def _check_kind(path: Path, kind: str | None, option: str) -> None:
-    ctx = click.get_current_context(silent=True)
-    if kind is None or (ctx is not None and ctx.meta.get(_FORCE)):
-        return
     there = content_kind(path)
-    if there not in (None, "empty", kind):
+    if kind is not None and there not in (None, "empty", kind):
         raise LinnetError(
             f"{shown(path, 300)}: is a file of the kind {there}, not {kind}, and would be lost; give {option} another file, or --force"
         )

@@ -61,7 +61,7 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
     threads = threads or max(1, (os.cpu_count() or 1) // workers)
     with temporary_folder() as folder:
         settings = Settings(named(models), threads=threads, folder=str(folder), **options)
-        Catalogue(settings.models, folder=settings.folder, trust=settings.trust)  # refuses a file that cannot be served
+        Catalogue(settings.models, settings.folder, trust=settings.trust)  # refuses a file that cannot be served
         secured = bool(tokens(settings.token_file))
         listening = listen(settings.host, settings.port, "choose another --port (0: a free one) or --host")
         click.echo(_address(listening))

@@ -40,7 +40,7 @@ def shrink(model: str, max_size: str, data: str | None, out: str | None, **optio
     rows = read_labelled(data, options, test=True, extra=clf.artefact.needs) if data else None
     small = clf.shrink(most, rows)
     target = Path(out) if out else Path(model).with_suffix(".small.linnet")
-    o.check_outputs({"--out": (str(target), "model")}, o.inputs_of())
+    o.check_outputs({"--out": (str(target), "model")})
     small.save(target)
     sizes = {"before": version_in_use(model).stat().st_size, "after": target.stat().st_size}
     features = {"before": clf.artefact.n_features, "after": small.artefact.n_features}

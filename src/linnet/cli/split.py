@@ -114,7 +114,7 @@ def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
     options_of = {
         f"--{name}" if named else f"--out-dir, {path.name}": (str(path), None) for name, path in there.items()
     }
-    o.check_outputs(options_of, [data])
+    o.check_outputs(options_of)
     return outs
 
 

@@ -371,7 +371,7 @@ def model_path(data: str, out: str | None) -> Path:
     if out is None:
         name = "model" if data == "-" else Path(data.rstrip("/")).name.split(".")[0].removeprefix("hub:") or "model"
         out = f"{name}.linnet"
-        o.check_outputs({"--out": (out, "model")}, o.inputs_of())
+        o.check_outputs({"--out": (out, "model")})
     return Path(out)
 
 

@@ -19,8 +19,7 @@ Dots = Sequence[tuple[float, float, int]]
 
 X_AXIS, Y_AXIS = Axis("x1", -4.7, 4.7), Axis("x2", -3.0, 3.0)  # a unit is as long on both
 GRID = np.linspace(-4.7, 4.7, 36), np.linspace(-3.0, 3.0, 24)
-COLOURS = ("orange", "blue")
-NAMES = ("orange", "blue")
+NAMES = ("orange", "blue")  # of the classes, and their colours
 
 
 def fitted(model: Any, points: Dots, products: int) -> Callable[[Floats], Floats]:
@@ -61,7 +60,7 @@ def dots(points: Dots, *, keys: bool = False, ring: bool = False, movable: bool 
         titles = [f"point {k + 1}, {NAMES[c]}, at {x:.1f}, {y:.1f}" for k, x, y in mine]
         numbers = [k for k, _, _ in mine] if movable else []
         at = [(x, y) for _, x, y in mine]
-        out.append(Points(at, COLOURS[c], titles=titles, radius=6, numbers=numbers, keys=keys, ring=ring))
+        out.append(Points(at, NAMES[c], titles=titles, radius=6, numbers=numbers, keys=keys, ring=ring))
     return out
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -95,13 +94,8 @@ class ServedModel:
 class Catalogue:
     """The models by name; the first is used where a request names none."""
 
-    def __init__(
-        self, models: Sequence[tuple[str, str]], threads: int = 1, folder: str | None = None, trust: bool = False
-    ) -> None:
+    def __init__(self, models: Sequence[tuple[str, str]], folder: str, threads: int = 1, trust: bool = False) -> None:
         self._threads, self._trust = threads, trust
-        if folder is None:
-            self._own = tempfile.TemporaryDirectory(prefix="linnet-")  # as long as the catalogue
-            folder = self._own.name
         self._folder = Path(folder)
         self._paths = {name: Path(path) for name, path in models}
         self.default = models[0][0]

@@ -105,7 +105,7 @@ def run(settings: Settings, listening: socket.socket) -> int:
         backlog=2048,
     )  # fmt: skip
     if settings.workers > 1:
-        counters = Path(str(settings.folder), "counters")
+        counters = Path(settings.folder, "counters")
         counters.mkdir()
         os.environ[FOLDER_VARIABLE] = str(counters)  # before prometheus-client is imported in the workers
         manager = Workers(config, [listening])

@@ -32,7 +32,7 @@ class Service:
         self.settings = settings
         self.log = log or JsonLog()
         self.metrics = Metrics(settings.workers)
-        self.catalogue = Catalogue(settings.models, settings.threads, settings.folder, settings.trust)
+        self.catalogue = Catalogue(settings.models, settings.folder, settings.threads, settings.trust)
         self.tokens = tokens(settings.token_file)
         self.PredictRequest, self.ExplainRequest = requests(settings)
         self.pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="linnet")

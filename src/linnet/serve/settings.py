@@ -43,8 +43,7 @@ class Settings:
     token_file: str | None = None
     log: str = "requests"  # "requests", "problems" or "none"
     log_texts: bool = False
-    folder: str | None = None  # what the processes share: copies of the models, counters
-
+    folder: str = ""  # what the processes share: copies of the models, counters
     trust: bool = False  # whether model files may name functions to import
 
 
