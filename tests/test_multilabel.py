@@ -394,7 +394,7 @@ def test_report(files, tmp_path):
 def test_studio(tmp_path):
     """Training, trying and the list of errors; what takes one label a row says so."""
     pytest.importorskip("nicegui")
-    from linnet.studio.state import Studio, explained_prediction
+    from linnet.studio.state import Studio, prediction_html
 
     rows = zip(TEXTS, LABELS, strict=True)
     (tmp_path / "t.jsonl").write_text("".join(json.dumps({"text": t, "label": list(y)}) + "\n" for t, y in rows))
@@ -403,7 +403,7 @@ def test_studio(tmp_path):
     done = studio.train({"model": "nb", "features": "words:1"}, wait=True)
     assert done.status == "done", done.error
     assert done.scores["accuracy"] == pytest.approx(np.mean(done.right))
-    assert explained_prediction(studio.model("run-1"), "happy dear").label == "joy, love"
+    assert 'data-label="joy, love"' in prediction_html(studio.model("run-1"), "happy dear")
     n, right = len(done.right), sum(done.right)
     assert (f"{n - right} of {n} rows" if right < n else "no errors") in studio.wrong_sets("run-1", "dev")
     with pytest.raises(DataError, match="fixing labels takes one label a row"):
