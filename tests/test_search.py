@@ -192,7 +192,8 @@ def test_a_last_fit_in_the_background_ends_with_ctrl_c():
     def stop(event):
         raise KeyboardInterrupt
 
-    again = _Refit(clf, texts, {"y": labels, "part": part}, at_once=True)
+    slow = TextClassifier("logistic", params={"solver": "sgd", "max_iter": 100_000, "tol": 1e-12})
+    again = _Refit(slow, texts, {"y": labels, "part": part}, at_once=True)
     again(clf.search_)
     with pytest.raises(KeyboardInterrupt):
         again.result(stop)

@@ -192,9 +192,8 @@ def main() -> None:
     that lets go of a buffer meanwhile would abort it.
     """
     gc.set_threshold(100_000, 50, 50)  # a tenth of the time of a short command, where imports make most of the objects
-    if (
-        signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    ):  # by an exception, so that temporary files go; servers have a way of their own
+    # SIGTERM raises, so that temporary files are removed; servers handle it themselves.
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     warnings.showwarning = lambda message, *_args, **_more: _say(f"warning: {message}")  # without the place in the code
     code = _run("--debug" in sys.argv)
