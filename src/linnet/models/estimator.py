@@ -461,7 +461,6 @@ class EpochModel(StepModel):
 
     def _chained(self, rows: RowBlocks, state: EpochState, seed: tuple[int, ...]) -> EpochState:
         made = EpochState.at(state.W, state.b)
-        order = np.random.Generator(np.random.PCG64([*seed, 5])).permutation(len(rows.numbers))
-        for group, block in rows.visit(order):
+        for group, block in rows.visit(np.random.Generator(np.random.PCG64([*seed, 5]))):
             made = made.then(self.epoch(self._plain(block), made, (*seed, group[0])))
         return made

@@ -325,7 +325,7 @@ MOST_SCORES = 10_000_000  # of test rows that are held at a time: rows times out
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[None]:
+def full_disk(folder: Path) -> Iterator[None]:
     """Turn a disk that fills up into one line."""
     try:
         yield
@@ -410,10 +410,9 @@ class Cache:
         counts = rows.counts if self.counting else np.zeros(0, np.int32)
         packed = [_packed(part) for part in (sizes, rows.indices, counts, y)]
         head = np.array([len(rows), len(sizes), len(rows.indices), *map(len, packed)], dtype=np.int64)
-        with writing(self.folder):
-            self._files[k].write(head.data)
-            for piece in (*packed, *([] if rows.computed is None else [rows.computed]), numbers):
-                self._files[k].write(np.ascontiguousarray(piece).data)
+        self._files[k].write(head.data)
+        for piece in (*packed, *([] if rows.computed is None else [rows.computed]), numbers):
+            self._files[k].write(np.ascontiguousarray(piece).data)
         self.written += head.nbytes + sum(map(len, packed)) + numbers.nbytes
         self.blocks[k].rows += len(rows)
         self.blocks[k].entries += len(rows.indices)
@@ -538,14 +537,12 @@ class ArrowFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with writing(self.path.parent):
-            self._writer.close()
-            self._file.close()
+        self._writer.close()
+        self._file.close()
 
     def add(self, *columns: Any) -> None:
         """Write some rows."""
-        with writing(self.path.parent):
-            self._writer.write_batch(pa.record_batch(list(columns), schema=self._schema))
+        self._writer.write_batch(pa.record_batch(list(columns), schema=self._schema))
         self.rows += len(columns[0])
 
     def batches(self) -> Iterator[list[Any]]:

@@ -14,25 +14,31 @@ from typing import Any
 
 import numpy as np
 
+from linnet import arithmetic
 from linnet._kernels.text import class_frequency
 from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Hashes32, Ints, Ints32, Labels
-from linnet.data.labelled import Labelled, codes_of
-from linnet.errors import LinnetError
-from linnet.features.blocks import AnyBlocks, column_names, split
-from linnet.features.buffers import TextBuffer
+from linnet.data import labelled as sources
+from linnet.data.dataset import are_scattered, labels_of, scattered
+from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of, label_counts
+from linnet.errors import DataError, LinnetError
+from linnet.features.blocks import AnyBlocks, column_names, describe, needed, split
+from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, Slots, SparseCounts, concatenate, names_of
+from linnet.features.plan import LARGE_MODEL, FeaturePlan, FeatureWeights, blocks_for, looked_at, mostly_unspaced
+from linnet.features.vectors import Vectors
 from linnet.model.learned import merged, numbers_of
-from linnet.pipeline.cache import Cache, NameFile, StreamVocabulary, TestRows, give_back, name_array, writing
-from linnet.pipeline.crossval import Weighting
-from linnet.pipeline.events import Log
+from linnet.models.inputs import factors_of
+from linnet.pipeline.cache import Budget, Cache, NameFile, StreamVocabulary, TestRows, give_back, name_array
+from linnet.pipeline.crossval import FittedRows, Weighting
+from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import ClassCounts
+from linnet.pipeline.rows import ClassCounts, encode
 from linnet.pipeline.search import SearchRows
-from linnet.pipeline.stream import DEV, TEST, TRAIN, StreamedRows, Targets, count_batch
+from linnet.pipeline.stream import DEV, TEST, TRAIN, Parts, Targets, by_part, count_batch, held_out
 from linnet.solvers.callbacks import OnEpoch
-from linnet.solvers.matrix import RowBlocks, TrainingSet
+from linnet.solvers.matrix import TOGETHER, RowBlocks, TrainingSet
 
-TOGETHER = 4  # blocks in memory at a time
+LEARNED_FROM = 32_000_000  # bytes of training text that blocks learn from
 
 
 def columns_of(fingerprints: Hashes) -> Callable[[Hashes], Ints32]:
@@ -109,13 +115,199 @@ class Encoder:
             yield part, Encoded(rows, cells, numbers, numbers_of(buffers), named, names)
 
 
-class DiskRows(StreamedRows):
-    """Rows in a temporary cache, within a budget of memory; where they all fit they are read as one block."""
+class DiskRows:
+    """Rows in a temporary cache, within a budget of memory; where they all fit they are read as one block.
 
-    cache: Cache
-    class_counts: Ints32
-    df: Ints32 | None = None
-    """Documents with each feature, where rows may have several labels."""
+    One look at all files decides classes, parts and features; a pass counts, and a second one writes the rows.
+    """
+
+    met = lost = 0
+    whole: tuple[SparseCounts, Labels, Floats] | None = None
+    """All rows, their cells and their own numbers, where there is room for them."""
+    _columns: Ints | None = None
+
+    def __init__(
+        self, plan: Plan, log: Log, main: LabelledFiles, others: dict[int, LabelledFiles], folder: Path, budget: Budget,
+        say: Callable[[str], None], skip_damaged: bool,
+    ) -> None:  # fmt: skip
+        """Look at all rows; others are dev and test files by part, folder is for temporary files, say prints."""
+        self.plan, self.log, self.main, self.others = plan, log, main, others
+        self.folder, self.budget, self.say, self.threads = folder, budget, say, plan.threads
+        self.text_numbers = np.zeros(0, np.uint32)
+        self.fingerprints, self.first_met = np.zeros(0, np.uint64), np.zeros(0, np.int32)
+        self.log.stage("read", f"looking at {self.main.name}")
+        meter = Meter(self.log.on_event, "looking", self.main.nbytes + sum(s.nbytes for s in self.others.values()))
+        scan = self._scan(self.main, skip_damaged, meter)
+        for source in self.others.values():  # parts of equal size of the data hold for dev and test files
+            source.bins = self.main.bins
+        scans = {part: self._scan(source, False, meter) for part, source in self.others.items()}
+        meter.end()
+        for line in sources.describe(self.main, scan):
+            self.say(line)
+        for note in dict.fromkeys(note for one in (scan, *scans.values()) for note in one.notes):
+            self.say(note)
+        self.separator = self.main.separator(scan, *scans.values())
+        cells = sorted({*scan.labels, *self.main.soft, *(scans[DEV].labels if DEV in scans else ())})
+        self.known = {cell: k for k, cell in enumerate(cells)}
+        sets = None
+        if self.separator is None:
+            self.classes, found = tuple(cells), scan.labels
+        else:
+            self.classes, sets = encode([labels_of(cell, self.separator) for cell in cells])
+            found = label_counts(scan.labels, self.separator)
+            if not self.plan.traits.multilabel:
+                raise LinnetError(f"{self.plan.name} learns one label a row; rows with several are for svm or logistic")
+        if len(self.classes) < 2:
+            raise DataError(f"every row has the label {self.classes[0]!r}; a classifier needs two classes")
+        if are_scattered(found, scan.rows):
+            raise DataError(f"{self.main.name}: {scattered(self.classes, scan.rows)}")
+        self.n_classes = len(self.classes)
+        self.n_outputs = 1 if self.n_classes == 2 and sets is None else self.n_classes
+        self.sets = sets
+        """The labels of each cell, where rows may have several."""
+        soft = tuple(self.known[name] for name in self.main.soft)
+        weighted = self.main.weight is not None
+        self.targets = Targets(self.n_classes, len(cells), sets, weighted, soft, self.plan.label_smoothing)
+        self.scan, self.scans = scan, scans
+        self._divide(scan)
+        self._features(scan, scans)
+
+    # ---- one look at all rows
+
+    def _scan(self, source: LabelledFiles, skip_damaged: bool, meter: Meter) -> Scan:
+        """Look at the files of a source."""
+        return source.scan(self.budget.exact_rows(), skip_damaged=skip_damaged, on_bytes=meter)
+
+    def _divide(self, scan: Scan) -> None:
+        shares = held_out(
+            scan.rows, dev=DEV in self.others, test=TEST in self.others, watch=not self.plan.refit, name=self.main.name
+        )
+        dev_scan = self.scans.get(DEV)
+        self.exact = scan.codes is not None and (dev_scan is None or dev_scan.codes is not None)
+        self.y, self.numbers = np.zeros(0, np.int32), np.zeros((0, 0))  # the cells of rows, by number, and their own
+        if self.exact and scan.codes is not None:
+            y = self._numbered(scan)
+            self.parts = Parts.exact(y if self.sets is None else self._rarest(scan)[y], shares, self.plan.seed)
+            whole = self.parts.whole
+            assert whole is not None  # noqa: S101 - exact
+            self.sizes = {part: int((whole == part).sum()) for part in (TRAIN, DEV, TEST)}
+            numbers, scan.numbers = np.concatenate(scan.numbers), []
+            behind = [(y[whole == part], numbers[whole == part]) for part in (TRAIN, DEV)]
+            if dev_scan is not None:
+                codes = self._numbered(dev_scan)
+                behind.append((codes, np.full((len(codes), numbers.shape[1]), np.nan)))
+            self.y, self.numbers = (np.concatenate(of) for of in zip(*behind, strict=True))
+        else:
+            self.parts = Parts.drawn(scan.rows, shares, self.plan.seed)
+            low, high = self.parts.edges
+            self.sizes = {
+                TRAIN: int(low * scan.rows),
+                DEV: int((high - low) * scan.rows),
+                TEST: int((1 - high) * scan.rows),
+            }
+        for part, other in self.scans.items():
+            self.sizes[part] = other.rows
+        shown = [f"{self.sizes[part]:,} {name}" for part, name in ((TRAIN, "train"), (DEV, "dev"), (TEST, "test"))]
+        self.say("split: " + ", ".join(s for s in shown if not s.startswith("0 ")) + ("" if self.exact else ", about"))
+        self.watched = not self.plan.refit and self.sizes[DEV] > 0
+        self.fitted_parts = (TRAIN,) if self.watched else (TRAIN, DEV)
+
+    def _rarest(self, scan: Scan) -> Ints32:
+        """Return the rarest label of each cell: what a data set in memory is split by."""
+        assert self.sets is not None  # noqa: S101 - rows have several labels
+        assert self.separator is not None  # noqa: S101 - rows have several labels
+        counts = label_counts(scan.labels, self.separator)
+        rows = np.array([counts.get(name, scan.rows) for name in self.classes])
+        return np.where(self.sets.any(axis=1), np.where(self.sets, rows, scan.rows + 1).argmin(axis=1), self.n_classes)
+
+    def _numbered(self, scan: Scan) -> Ints32:
+        """Return the number of the cell of each row of a scan, in the order of their names; the scan lets go of it."""
+        table = np.array([self.known[name] for name in scan.labels], dtype=np.int32)
+        codes = table[np.concatenate(scan.codes or [np.zeros(0, np.int32)])]
+        scan.codes = []
+        return codes
+
+    def _features(self, scan: Scan, scans: dict[int, Scan]) -> None:
+        n, size, by_script = scan.rows, scan.nbytes, scan.by_script
+        whole = self.parts.whole
+        kinds = []
+        if self.exact and scan.sizes is not None and whole is not None:
+            fitted, bytes_of, of_each = whole != TEST, np.concatenate(scan.sizes), np.concatenate(scan.scripts)
+            n, size = int(fitted.sum()), int(bytes_of[fitted].sum(dtype=np.int64))
+            kinds = [of_each[whole == TRAIN], of_each[whole == DEV]]
+            scan.sizes, scan.scripts = [], []
+        if DEV in scans:
+            n, size, by_script = n + scans[DEV].rows, size + scans[DEV].nbytes, by_script + scans[DEV].by_script
+            kinds += scans[DEV].scripts
+        if self.exact:  # what training in memory would look at
+            by_script = np.bincount(np.concatenate(kinds)[:: looked_at(n)], minlength=3)
+        unspaced = mostly_unspaced(by_script)
+        wanted = self.plan.features.features
+        vectors = self.plan.features.vectors
+        default = blocks_for(n, size, unspaced=unspaced)
+        wanted_blocks = wanted or ((*default, Vectors(vectors)) if vectors else default)
+        self.features = tuple(block.with_tf(self.plan.features.tf) for block in wanted_blocks)
+        self.why = ": most texts have no blanks between words" if unspaced and not wanted else ""
+        self._check_features()
+        self.blocks, self.computed = split(self.features)
+        spread = sum((b.high - b.low + 1) * b.density for b in self.blocks)
+        self.batch_bytes = self.budget.batch_bytes(spread)
+        self.counting = self.plan.features.tf != "presence"
+        self._learn()
+        self.blocks, self.computed = split(self.features)
+
+    def _check_features(self) -> None:
+        columns = needed(self.features)
+        if columns:
+            raise LinnetError(f"a stream keeps text and label only; leave out column:{columns[0]}, or --max-memory")
+        if self.plan.unlabelled is not None:
+            raise LinnetError("unlabelled texts are learned from in memory; leave out --unlabelled or --max-memory")
+        select = self.plan.features.select
+        if select is not None and select.method == "l1":
+            raise LinnetError("select=l1 fits a model to all rows at once; use chi2 or mi on a stream")
+
+    def _learn(self) -> None:
+        """Let blocks learn what they need from the first training texts."""
+        waiting = list(dict.fromkeys(block.waits for block in self.features if block.waits))
+        if not waiting:
+            return
+        self.log.stage("count", f"learning {' and '.join(waiting)}")
+        buffers: list[TextBuffer] = []
+        size = 0
+        for _, batch in self.batches("learning", (TRAIN,)):
+            buffers += text_buffers(batch.text)
+            size += batch.nbytes
+            if size >= LEARNED_FROM:
+                break
+        known: dict[Any, Any] = {}
+        self.features = tuple(block.learn(buffers, None, known) for block in self.features)
+
+    def training_texts(self) -> Hashes32:
+        """Return the numbers of the texts of training and dev rows, gathered on the way."""
+        return self.text_numbers
+
+    # ---- passes over the texts
+
+    def batches(self, text: str, parts: tuple[int, ...]) -> Iterator[tuple[int, Labelled]]:
+        """Yield (part, rows) of every batch, dev and test files last; the same in every pass."""
+        meter = Meter(self.log.on_event, text, self.scan.nbytes + sum(s.nbytes for s in self.scans.values()))
+        self.parts.rewind()
+        seen, n_cells = 0, len(self.known)
+        for batch in self.main.batches(self.batch_bytes, meter):
+            seen += len(batch)
+            if seen > self.scan.rows:
+                break
+            where = self.parts.next(codes_of(batch.label, self.known))
+            if len(self.known) > n_cells:
+                break
+            yield from by_part(batch, where, parts)
+        if seen != self.scan.rows or len(self.known) > n_cells:
+            raise DataError(f"{self.main.name} changed while it was read; leave it alone, and run it again")
+        for part, source in self.others.items():
+            for batch in source.batches(self.batch_bytes, meter):
+                if part in parts:
+                    yield part, batch
+        meter.end()
 
     # ---- counting
 
@@ -127,6 +319,39 @@ class DiskRows(StreamedRows):
         give_back()
         self.whole = self.cache.read(*self.cache.of((TRAIN, DEV))) if self.one else None
 
+    def _count_vocabulary(self, features: FeaturePlan) -> None:
+        traits = self.plan.traits
+        newton = traits.sums == "problem" and not traits.gain_per_class and self.n_outputs > 1
+        per_weight = traits.bytes_per_weight * (3 if newton else 1)  # Newton's method keeps vectors as long as W
+        per_weight += 0 if self.targets.plain else 24  # tables of weighted documents
+        most = self.budget.columns(per_weight, self.n_outputs)
+        if features.hash_bits:
+            if 1 << features.hash_bits > most:
+                fits = max(8, most.bit_length() - 1)
+                raise LinnetError(f"2^{features.hash_bits} columns do not fit in memory; give --hash-bits {fits}")
+            self.min_df, self.n_columns = 1, 1 << features.hash_bits
+            first = next(
+                batch for part, batch in self.batches("hashing", (TRAIN,))
+            )  # tells how many entries there will be
+            share = len(self.encoder.count(first, self.threads)[1].rows.indices) / max(1, first.nbytes)
+            self.entries = int(1.1 * share * (self.scan.nbytes + sum(s.nbytes for s in self.scans.values())))
+            return
+        self.log.stage("count", f"counting features {describe(self.features)}{self.why}")
+        vocabulary = self._vocabulary()
+        rare = vocabulary.lost or vocabulary.met * self.n_outputs > LARGE_MODEL
+        min_df = features.min_df or (2 if rare else 1)
+        n = self.sizes[TRAIN] + self.sizes[DEV]
+        self.fingerprints, self.first_met, self.min_df = vocabulary.kept(
+            n, min_df=min_df, max_df=features.max_df, max_features=features.max_features, most=most
+        )
+        self.n_columns, self.met, self.lost = len(self.fingerprints), vocabulary.met, vocabulary.lost
+        self.entries = vocabulary.pairs
+        if self.lost or self.min_df > min_df:
+            self.say(
+                f"vocabulary: the {self.n_columns:,} most frequent features, in {self.min_df:,} documents or more; "
+                f"of those in {self.lost + self.min_df:,} or more none is missing"
+            )
+
     @property
     def encoder(self) -> Encoder:
         """What turns texts into rows; before features are counted it has no columns."""
@@ -136,18 +361,13 @@ class DiskRows(StreamedRows):
         )  # fmt: skip
 
     def _vocabulary(self) -> StreamVocabulary:
+        """Count all features."""
         vocabulary = StreamVocabulary(self.budget.vocabulary())
         for part, batch in self.batches("counting", (TRAIN, DEV)):
             _, counted = self.encoder.count(batch, self.threads)
             vocabulary.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
             del counted
         return vocabulary
-
-    def _expected_entries(self) -> int:
-        """Guess from the first texts how many entries there will be."""
-        first = next(batch for part, batch in self.batches("hashing", (TRAIN,)))
-        share = len(self.encoder.count(first, self.threads)[1].rows.indices) / max(1, first.nbytes)
-        return int(1.1 * share * (self.scan.nbytes + sum(s.nbytes for s in self.scans.values())))
 
     # ---- the cache
 
@@ -180,7 +400,6 @@ class DiskRows(StreamedRows):
         self.df = None if self.sets is None else np.zeros(self.n_columns, dtype=np.int32)
         rows_of = {part: np.zeros(len(self.known), dtype=np.int64) for part in (TRAIN, DEV)}
         weight_of = {part: np.zeros(len(self.known)) for part in rows_of}
-        fitted = (TRAIN, DEV) if self.plan.refit else (TRAIN,)
         with self.cache, self.test_rows, self.name_file:
             for part, made in self._encoded():
                 if part == TEST:
@@ -192,7 +411,7 @@ class DiskRows(StreamedRows):
                     self.name_file.add(made.named, made.names)
                 rows_of[part] += np.bincount(y, minlength=len(self.known))
                 weight_of[part] += self.targets.by_cell(y, made.numbers)
-                if part in fitted:
+                if part in self.fitted_parts:
                     if self.df is None:
                         class_frequency(rows.row_ptr, rows.indices, y, self.class_counts)
                     else:
@@ -200,30 +419,70 @@ class DiskRows(StreamedRows):
                         self.df += rows.document_frequency()
                 self.cache.add(part, rows, y, made.numbers)
                 del made, rows
-        self.set_rows_of(rows_of, weight_of)
-        self.cache_bytes, self.n_blocks_on_disk = self.cache.written, 1 if self.one else len(self.cache.blocks)
+        self._set_rows_of(rows_of, weight_of)
+        self.n_blocks = 1 if self.one else len(self.cache.blocks)
 
     def _encoded(self) -> Iterator[tuple[int, Any]]:
         """Yield (part, rows) of all batches, in the order of the input."""
         batches = self.batches("writing the cache", (TRAIN, DEV, TEST))
         return self.encoder.encoded(batches, 0, self.threads)
 
+    def _set_rows_of(self, rows_of: dict[int, Ints], weight_of: dict[int, Array]) -> None:
+        """Note how many rows of each cell the parts have, and what they weigh together."""
+        every = rows_of[TRAIN] + rows_of[DEV]
+        self.n_rows, self.n_dev = int(every.sum()), int(rows_of[DEV].sum())
+        self.fitted_rows = np.asarray(sum(rows_of[part] for part in self.fitted_parts))
+        self.fitted_weight = np.asarray(sum(weight_of[part] for part in self.fitted_parts))
+        self.n_fitted = int(self.fitted_rows.sum())
+        self.class_rows = every if self.sets is None else (every[:, None] * self.sets).sum(axis=0, dtype=np.int64)
+        weights: Any = weight_of[TRAIN] + weight_of[DEV]
+        if not weights.any():
+            raise DataError(f"{self.main.name}: no row has a weight above 0")
+        if self.plan.class_weight is None:
+            return
+        codes = np.arange(len(weights), dtype=np.int32)
+        if self.exact:  # row by row, as training in memory adds them up
+            codes, weights = self.y, self.targets.given(self.y, self.numbers)
+            weights = np.ones(len(codes)) if weights is None else weights
+        factors = factors_of(self.plan.class_weight, self.classes, self.targets.of(codes), weights)
+        if self.sets is not None:
+            factors = np.where(self.sets, factors[:, 1], factors[:, 0])
+        self.targets = replace(self.targets, factors=factors)
+
     # ---- the store
 
     def search_rows(self) -> SearchRows:
         """Return all rows by number; where they are too many, those of one block, which is a random part of them."""
         if self.exact:
-            return self.numbered_rows(self.cache if self.whole is None else self.whole[0], self.cache.entries)
-        found = [self.cache.read(blocks[0]) for part in (TRAIN, DEV) if (blocks := self.cache.of((part,)))]
-        rows = concatenate([one[0] for one in found], self.cache.n_blocks, self.n_columns)
-        y, numbers = (np.concatenate([one[k] for one in found]) for k in (1, 2))
-        dev = np.arange(len(found[0][1]), len(y)) if len(found) > 1 else None
-        return self._search_rows(rows, y, numbers, len(rows.indices), dev)
+            rows: Any = self.cache if self.whole is None else self.whole[0]
+            y, numbers, n_entries, n_dev = self.y, self.numbers, self.cache.entries, self.n_dev
+        else:
+            found = [self.cache.read(blocks[0]) for part in (TRAIN, DEV) if (blocks := self.cache.of((part,)))]
+            rows = concatenate([one[0] for one in found], self.cache.n_blocks, self.n_columns)
+            y, numbers = (np.concatenate([one[k] for one in found]) for k in (1, 2))
+            n_entries, n_dev = len(rows.indices), len(y) - len(found[0][1])
+        of, dev = self.targets, np.arange(len(y) - n_dev, len(y)) if n_dev else None
+        return SearchRows(rows, of.of(y), n_entries, dev, of.weight(y, numbers), given_weight=of.given(y, numbers))
 
     def counts(self) -> tuple[ClassCounts, Array]:
-        """Return the documents of each class that hold each feature."""
+        """Return the documents of each class that hold each feature, and the classes, or labels, of as many rows."""
         found = ClassCounts(self.class_counts, self.n_fitted, self._computed_values(), df=self.df)
-        return found, self.fitted_classes()
+        return found, self.targets.of(np.repeat(np.arange(len(self.known), dtype=np.int32), self.fitted_rows))
+
+    def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
+        """Learn the weight of each feature from the rows of the last fit."""
+        rows: Any
+        rows, y = self.counts()
+        if self.targets.plain:
+            return plan.weights(rows, y, self.n_classes, ratio)
+        if self.whole is not None:
+            rows, codes, numbers = self.whole
+            if self.watched:
+                rows, codes, numbers = rows.slice(0, self.n_fitted), codes[: self.n_fitted], numbers[: self.n_fitted]
+            return plan.weights(rows, self.targets.of(codes), self.n_classes, ratio, self.targets.given(codes, numbers))
+        table: Floats = reduce(iadd, (self.targets.table(*block) for block in self._each()))
+        rows = replace(rows, table=table[:, 1:], df=table[:, 0])
+        return plan.weights(rows, y, self.n_classes, ratio, np.array([arithmetic.total(self.fitted_weight)]))
 
     def _computed_values(self) -> Floats32 | None:
         """Return the values of computed columns of the fitted rows: few columns, so they fit in memory."""
@@ -236,10 +495,6 @@ class DiskRows(StreamedRows):
         for _, rows, y, numbers in self.cache.visit([(k,) for k in self.cache.of(self.fitted_parts)]):
             yield rows, y, numbers
 
-    def _weighted_table(self) -> Floats:
-        found: Floats = reduce(iadd, (self.targets.table(*block) for block in self._each()))
-        return found
-
     def keep(self, numbers: Ints32) -> None:
         """Drop columns from now on, whenever rows are read."""
         kept = np.flatnonzero(numbers >= 0)
@@ -250,8 +505,6 @@ class DiskRows(StreamedRows):
         if self.whole is not None:
             self.whole = self.whole[0].keep(numbers), *self.whole[1:]
 
-    _columns: Ints | None = None
-
     def names(self, columns: Ints) -> tuple[Bytes, Ints]:
         """Return the names of some columns, from the file of names."""
         return self.name_file.find(columns if self._columns is None else self._columns[columns])
@@ -259,63 +512,45 @@ class DiskRows(StreamedRows):
     def in_blocks(self, weighting: Weighting, on_epoch: OnEpoch) -> RowBlocks:
         """Return the rows of the last fit, a few blocks at a time; watched dev rows are those of one block."""
         del self.class_counts
-        held_out = None
+        held_out, of = None, self.targets
         if self.watched:
             rows, y, _ = self.cache.read(self.cache.of((DEV,))[0])
-            held_out = rows, self.targets.of(y)
-        return DiskBlocks(self, weighting, weighting.judged(on_epoch, held_out) or on_epoch, weighting.gain)
+            held_out = rows, of.of(y)
 
+        def read(groups: list[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
+            for group, rows, y, numbers in self.cache.visit(groups):
+                yield group, TrainingSet(weighting.matrix(rows), of.of(y), self.n_classes, of.weight(y, numbers))
 
-@dataclass
-class DiskBlocks(RowBlocks):
-    """Weighted rows of the cache, a few blocks at a time. What a solver keeps of each row lies in a file a block."""
+        weights = self.fitted_weight if of.factors is None else self.fitted_weight * of.factors.T
+        return RowBlocks(
+            read, {k: self.cache.blocks[k].rows for k in self.cache.of(self.fitted_parts)}, self.folder,
+            len(weighting.weights.norm), self.n_classes, self.n_outputs, arithmetic.total(weights), weighting.gain,
+            multilabel=self.sets is not None, soft=bool(of.soft or of.smoothing), threads=self.threads,
+            on_epoch=weighting.judged(on_epoch, held_out) or on_epoch,
+        )  # fmt: skip
 
-    store: DiskRows
-    weighting: Weighting
-    on_epoch: OnEpoch
-    gain: Floats32 | None
-    twice: bool = False
-
-    def __post_init__(self) -> None:
-        self.store.describe(self, self.weighting)
-        self.numbers = tuple(self.store.cache.of(self.store.fitted_parts))
-
-    def with_gain(self, gain: Floats32, on_epoch: OnEpoch) -> DiskBlocks:
-        """Return the same rows with a weight for each feature and class that is not in the values."""
-        return replace(self, gain=gain, on_epoch=on_epoch)
-
-    def doubled(self) -> DiskBlocks:
-        """Return soft rows twice each."""
-        return replace(self, twice=True)
-
-    def visit(self, order: Array | None = None) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
-        """Yield a few blocks at a time.
-
-        Which blocks come together changes with the order: rows that are never in the same group converge slowly.
-        """
-        wanted = list(self.numbers) if order is None else [self.numbers[k] for k in order.tolist()]
-        groups = [tuple(wanted[k : k + TOGETHER]) for k in range(0, len(wanted), TOGETHER)]
-        for group, rows, y, numbers in self.store.cache.visit(groups):
-            yield group, self.store.targets.training_set(self.weighting.matrix(rows), y, numbers, self.twice)
-
-    def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return the sum of function(rows, *args) over all blocks."""
-        return reduce(iadd, (function(rows, *args) for _, rows in self.visit()))  # in place: as large as the model
-
-    def _path(self, number: int) -> Path:
-        return self.store.folder / f"state-{number:04d}"
-
-    def state(self, group: tuple[int, ...], shape: tuple[int, ...]) -> Floats | None:
-        """Return what was kept of the rows of some blocks."""
-        if not self._path(group[0]).exists():
+    def fitted(self) -> FittedRows | None:
+        """Return the rows of the last fit where all rows are in memory; they are let go of here."""
+        if self.whole is None:
             return None
-        each = [np.fromfile(self._path(k)).reshape(*shape, 1 + self.twice, -1) for k in group]
-        return np.concatenate(each, axis=-1).reshape(*shape, -1)
+        rows, y, numbers = self.whole
+        self.whole, n, held_out = None, self.n_fitted, None
+        if self.watched:
+            held_out = rows.slice(n, len(y)), self.targets.of(y[n:])
+            rows, y, numbers = rows.slice(0, n), y[:n], numbers[:n]
+        return FittedRows(rows, self.targets.of(y), self.targets.weight(y, numbers), held_out)
 
-    def keep_state(self, group: tuple[int, ...], state: Floats) -> None:
-        """Keep numbers for each row."""
-        ends = np.cumsum([self.store.cache.blocks[k].rows for k in group])[:-1]
-        with writing(self.store.folder):
-            state = state.reshape(*state.shape[:-1], 1 + self.twice, -1)
-            for k, part in zip(group, np.split(state, ends, axis=-1), strict=True):
-                part.tofile(self._path(k))
+    def about(self) -> dict[str, Any]:
+        """Return what the card says of the data, and how it was held where that decided the model."""
+        found: dict[str, Any] = {"source": self.main.name, "text_column": self.main.text or "text"}
+        if self.main.bins is not None:
+            found["label_bins"] = self.main.bins
+        if self.separator not in (None, "|"):
+            found["separator"] = self.separator
+        if self.n_blocks > 1 or self.lost or self.main.damaged:
+            found["stream"] = {
+                "files": len(self.main.shards), "damaged": sorted(Path(name).name for name in self.main.damaged),
+                "blocks": self.n_blocks, "features_met": self.met, "lost": self.lost,
+                "max_memory": self.budget.total,
+            }  # fmt: skip
+        return found

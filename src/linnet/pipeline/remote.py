@@ -22,7 +22,7 @@ from linnet.data.labelled import Labelled, LabelledFiles, Scan, join_scans
 from linnet.engines import Engine
 from linnet.engines.engine import ShardEvent, check
 from linnet.errors import DataError
-from linnet.pipeline.cache import StreamVocabulary, writing
+from linnet.pipeline.cache import StreamVocabulary
 from linnet.pipeline.disk import DiskRows, Encoder
 from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.plan import Plan
@@ -94,12 +94,6 @@ class RemoteRows(DiskRows):
         if not self.exact:
             raise DataError(f"{self.scan.rows:,} rows are too many to number in this memory; raise --max-memory")
 
-    def look(self) -> None:
-        """Look at all rows once, on the workers."""
-        page = f", {self.engine.dashboard}" if self.engine.dashboard else ""
-        self.say(f"engine {self.engine.name}: {self.engine.workers} workers{page}")
-        super().look()
-
     def _scan(self, source: LabelledFiles, skip_damaged: bool, meter: Meter) -> Scan:
         source.settle(skip_damaged)
         most, columns = self.budget.exact_rows(), columns_of_source(source)
@@ -161,8 +155,7 @@ class RemoteRows(DiskRows):
             batches = check(outcome, self.tasks)
             if outcome.index != number:
                 early[outcome.index] = self.folder / f"shard-{outcome.index}"
-                with writing(self.folder):
-                    early[outcome.index].write_bytes(pickle.dumps(batches))
+                early[outcome.index].write_bytes(pickle.dumps(batches))
                 continue
             yield from batches
             number += 1

@@ -51,6 +51,8 @@ class RowStore(Protocol):
     classes: tuple[Any, ...]
     class_rows: Ints
     """Rows of each class, dev rows included."""
+    n_rows: int
+    """Rows of training and dev."""
     n_dev: int
     n_fitted: int
     """Rows of the last fit: all, or without the dev rows where the plan watches these."""
@@ -61,10 +63,6 @@ class RowStore(Protocol):
     min_df: int
     n_columns: int
     fingerprints: Hashes
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of training and dev."""
 
     def count(self, plan: Plan, log: Log) -> None:
         """Count the features and decide which of them the model has."""

@@ -1,51 +1,38 @@
 """Train on files of any size within a limit of memory, or on the workers of an engine.
 
-Rows that are read again and again: one look at all of them decides classes, parts and features.
+What all passes over the files share: which rows are for training, dev and test, what is learned of them, and how batches are counted.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linnet import arithmetic
-from linnet.array_types import Array, Bools, Bytes, Floats, Hashes32, Ints, Ints32, Labels
-from linnet.data import labelled as sources
-from linnet.data.dataset import are_scattered, labels_of, scattered
+from linnet.array_types import Array, Bools, Bytes, Floats, Ints32, Labels
 from linnet.data.formats import spool
-from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of, label_counts
+from linnet.data.labelled import Labelled, LabelledFiles
 from linnet.data.splitting import split_indices
-from linnet.errors import DataError, LinnetError
-from linnet.features.blocks import AnyBlocks, describe, needed, split
+from linnet.errors import LinnetError
+from linnet.features.blocks import AnyBlocks, split
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, SparseCounts
 from linnet.features.derived import Derived, Texts
 from linnet.features.plan import (
-    LARGE_MODEL,
-    FeaturePlan,
-    FeatureWeights,
-    blocks_for,
-    looked_at,
-    mostly_unspaced,
     weighted_counts,
     weighted_frequency,
 )
-from linnet.features.vectors import Vectors
 from linnet.files import temporary_folder
-from linnet.models.inputs import factors_of
-from linnet.pipeline.cache import Budget, StreamVocabulary, TestRows, return_freed
-from linnet.pipeline.crossval import FEW_ROWS, FittedRows, Weighting
-from linnet.pipeline.events import Event, Log, Meter
+from linnet.pipeline.cache import Budget, full_disk, return_freed
+from linnet.pipeline.crossval import FEW_ROWS
+from linnet.pipeline.events import Event, Log
 from linnet.pipeline.fit import fit
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import RowStore, encode, given_weights, with_computed
-from linnet.pipeline.search import SearchRows
-from linnet.solvers.matrix import Matrix, RowBlocks, TrainingSet
+from linnet.pipeline.rows import given_weights, with_computed
 from linnet.values import as_bytes
 
 if TYPE_CHECKING:
@@ -136,9 +123,6 @@ class Parts:
         return out
 
 
-LEARNED_FROM = 32_000_000  # bytes of training text that blocks learn from
-
-
 def by_part(batch: Labelled, where: Bytes, parts: tuple[int, ...]) -> Iterator[tuple[int, Labelled]]:
     """Yield (part, rows) of a batch; where holds the part of each row."""
     for part in parts:
@@ -226,368 +210,11 @@ class Targets:
             return np.asarray(arithmetic.total(given, axis=0))
         return np.bincount(codes, given, self.n_cells)
 
-    def training_set(self, X: Matrix, codes: Ints32, numbers: Floats, twice: bool) -> TrainingSet:
-        """Return what a model is fitted to; soft rows twice each where that is asked for."""
-        found = TrainingSet(X, self.of(codes), self.n_classes, self.weight(codes, numbers))
-        return found.doubled() if twice else found
-
     def table(self, rows: SparseCounts, codes: Ints32, numbers: Floats) -> Floats:
         """Return what the documents with each feature weigh: all, then those of each class, (n_columns, 1 + n_classes)."""
         given = self.given(codes, numbers)
         df = weighted_frequency(rows, given)
         return np.column_stack([df, weighted_counts(rows, self.of(codes), self.n_classes, given)])
-
-
-class StreamedRows(RowStore):
-    """What disk and engine share: the look at all rows, and passes over them that are the same every time."""
-
-    def __init__(
-        self, plan: Plan, log: Log, main: LabelledFiles, others: dict[int, LabelledFiles], folder: Path, budget: Budget,
-        say: Callable[[str], None], skip_damaged: bool,
-    ) -> None:  # fmt: skip
-        """Look at all rows; others are dev and test files by part, folder is for temporary files, say prints."""
-        self.plan, self.log, self.main, self.others = plan, log, main, others
-        self.folder, self.budget, self.say, self.skip_damaged = folder, budget, say, skip_damaged
-        self.threads = plan.threads
-        self.text_numbers = np.zeros(0, np.uint32)
-        self.fingerprints, self.first_met = np.zeros(0, np.uint64), np.zeros(0, np.int32)
-        self.look()
-
-    # ---- one look at all rows
-
-    def look(self) -> None:
-        """Look at all rows once; decide classes, parts and features."""
-        self.log.stage("read", f"looking at {self.main.name}")
-        meter = Meter(self.log.on_event, "looking", self.main.nbytes + sum(s.nbytes for s in self.others.values()))
-        scan = self._scan(self.main, self.skip_damaged, meter)
-        for source in self.others.values():  # parts of equal size of the data hold for dev and test files
-            source.bins = self.main.bins
-        scans = {part: self._scan(source, False, meter) for part, source in self.others.items()}
-        meter.end()
-        for line in sources.describe(self.main, scan):
-            self.say(line)
-        for note in dict.fromkeys(note for one in (scan, *scans.values()) for note in one.notes):
-            self.say(note)
-        self.separator = self.main.separator(scan, *scans.values())
-        cells = sorted({*scan.labels, *self.main.soft, *(scans[DEV].labels if DEV in scans else ())})
-        self.known = {cell: k for k, cell in enumerate(cells)}
-        sets = None
-        if self.separator is None:
-            self.classes, found = tuple(cells), scan.labels
-        else:
-            self.classes, sets = encode([labels_of(cell, self.separator) for cell in cells])
-            found = label_counts(scan.labels, self.separator)
-            if not self.plan.traits.multilabel:
-                raise LinnetError(f"{self.plan.name} learns one label a row; rows with several are for svm or logistic")
-        if len(self.classes) < 2:
-            raise DataError(f"every row has the label {self.classes[0]!r}; a classifier needs two classes")
-        if are_scattered(found, scan.rows):
-            raise DataError(f"{self.main.name}: {scattered(self.classes, scan.rows)}")
-        self.n_classes = len(self.classes)
-        self.n_outputs = 1 if self.n_classes == 2 and sets is None else self.n_classes
-        soft = tuple(self.known[name] for name in self.main.soft)
-        weighted = self.main.weight is not None
-        self.targets = Targets(self.n_classes, len(cells), sets, weighted, soft, self.plan.label_smoothing)
-        self.scan, self.scans = scan, scans
-        self._divide(scan)
-        self._features(scan, scans)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of training and dev."""
-        return int(sum(rows.sum() for rows in self.rows_of.values()))
-
-    @property
-    def sets(self) -> Bools | None:
-        """The labels of each cell, where rows may have several."""
-        return self.targets.sets
-
-    def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
-        """Learn the weight of each feature from the rows of the last fit."""
-        rows: Any
-        rows, y = self.counts()
-        if self.targets.plain:
-            return plan.weights(rows, y, self.n_classes, ratio)
-        if self.whole is not None:
-            rows, codes, numbers = self.whole
-            if self.watched:
-                rows, codes, numbers = rows.slice(0, self.n_fitted), codes[: self.n_fitted], numbers[: self.n_fitted]
-            return plan.weights(rows, self.targets.of(codes), self.n_classes, ratio, self.targets.given(codes, numbers))
-        table = self._weighted_table()
-        rows = replace(rows, table=table[:, 1:], df=table[:, 0])
-        return plan.weights(rows, y, self.n_classes, ratio, np.array([arithmetic.total(self._fitted(self.weight_of))]))
-
-    def _scan(self, source: LabelledFiles, skip_damaged: bool, meter: Meter) -> Scan:
-        """Look at the files of a source."""
-        return source.scan(self.budget.exact_rows(), skip_damaged=skip_damaged, on_bytes=meter)
-
-    def _divide(self, scan: Scan) -> None:
-        shares = held_out(
-            scan.rows, dev=DEV in self.others, test=TEST in self.others, watch=not self.plan.refit, name=self.main.name
-        )
-        dev_scan = self.scans.get(DEV)
-        self.exact = scan.codes is not None and (dev_scan is None or dev_scan.codes is not None)
-        self.y, self.numbers = np.zeros(0, np.int32), np.zeros((0, 0))  # the cells of rows, by number, and their own
-        if self.exact and scan.codes is not None:
-            y = self._numbered(scan)
-            self.parts = Parts.exact(y if self.sets is None else self._rarest(scan)[y], shares, self.plan.seed)
-            whole = self.parts.whole
-            assert whole is not None  # noqa: S101 - exact
-            self.sizes = {part: int((whole == part).sum()) for part in (TRAIN, DEV, TEST)}
-            numbers, scan.numbers = np.concatenate(scan.numbers), []
-            behind = [(y[whole == part], numbers[whole == part]) for part in (TRAIN, DEV)]
-            if dev_scan is not None:
-                codes = self._numbered(dev_scan)
-                behind.append((codes, np.full((len(codes), numbers.shape[1]), np.nan)))
-            self.y, self.numbers = (np.concatenate(of) for of in zip(*behind, strict=True))
-        else:
-            self.parts = Parts.drawn(scan.rows, shares, self.plan.seed)
-            low, high = self.parts.edges
-            self.sizes = {
-                TRAIN: int(low * scan.rows),
-                DEV: int((high - low) * scan.rows),
-                TEST: int((1 - high) * scan.rows),
-            }
-        for part, other in self.scans.items():
-            self.sizes[part] = other.rows
-        shown = [f"{self.sizes[part]:,} {name}" for part, name in ((TRAIN, "train"), (DEV, "dev"), (TEST, "test"))]
-        self.say("split: " + ", ".join(s for s in shown if not s.startswith("0 ")) + ("" if self.exact else ", about"))
-        self.watched = not self.plan.refit and self.sizes[DEV] > 0
-
-    def _rarest(self, scan: Scan) -> Ints32:
-        """Return the rarest label of each cell: what a data set in memory is split by."""
-        assert self.sets is not None  # noqa: S101 - rows have several labels
-        assert self.separator is not None  # noqa: S101 - rows have several labels
-        counts = label_counts(scan.labels, self.separator)
-        rows = np.array([counts.get(name, scan.rows) for name in self.classes])
-        return np.where(self.sets.any(axis=1), np.where(self.sets, rows, scan.rows + 1).argmin(axis=1), self.n_classes)
-
-    def _numbered(self, scan: Scan) -> Ints32:
-        """Return the number of the cell of each row of a scan, in the order of their names; the scan lets go of it."""
-        table = np.array([self.known[name] for name in scan.labels], dtype=np.int32)
-        codes = table[np.concatenate(scan.codes or [np.zeros(0, np.int32)])]
-        scan.codes = []
-        return codes
-
-    def _features(self, scan: Scan, scans: dict[int, Scan]) -> None:
-        n, size, by_script = scan.rows, scan.nbytes, scan.by_script
-        whole = self.parts.whole
-        kinds = []
-        if self.exact and scan.sizes is not None and whole is not None:
-            fitted, bytes_of, of_each = whole != TEST, np.concatenate(scan.sizes), np.concatenate(scan.scripts)
-            n, size = int(fitted.sum()), int(bytes_of[fitted].sum(dtype=np.int64))
-            kinds = [of_each[whole == TRAIN], of_each[whole == DEV]]
-            scan.sizes, scan.scripts = [], []
-        if DEV in scans:
-            n, size, by_script = n + scans[DEV].rows, size + scans[DEV].nbytes, by_script + scans[DEV].by_script
-            kinds += scans[DEV].scripts
-        if self.exact:  # what training in memory would look at
-            by_script = np.bincount(np.concatenate(kinds)[:: looked_at(n)], minlength=3)
-        unspaced = mostly_unspaced(by_script)
-        wanted = self.plan.features.features
-        vectors = self.plan.features.vectors
-        default = blocks_for(n, size, unspaced=unspaced)
-        wanted_blocks = wanted or ((*default, Vectors(vectors)) if vectors else default)
-        self.features = tuple(block.with_tf(self.plan.features.tf) for block in wanted_blocks)
-        self.why = ": most texts have no blanks between words" if unspaced and not wanted else ""
-        self._check_features()
-        self.blocks, self.computed = split(self.features)
-        spread = sum((b.high - b.low + 1) * b.density for b in self.blocks)
-        self.batch_bytes = self.budget.batch_bytes(spread)
-        self.counting = self.plan.features.tf != "presence"
-        self._learn()
-        self.blocks, self.computed = split(self.features)
-
-    def _check_features(self) -> None:
-        columns = needed(self.features)
-        if columns:
-            raise LinnetError(f"a stream keeps text and label only; leave out column:{columns[0]}, or --max-memory")
-        if self.plan.unlabelled is not None:
-            raise LinnetError("unlabelled texts are learned from in memory; leave out --unlabelled or --max-memory")
-        select = self.plan.features.select
-        if select is not None and select.method == "l1":
-            raise LinnetError("select=l1 fits a model to all rows at once; use chi2 or mi on a stream")
-
-    def _learn(self) -> None:
-        """Let blocks learn what they need from the first training texts."""
-        waiting = list(dict.fromkeys(block.waits for block in self.features if block.waits))
-        if not waiting:
-            return
-        self.log.stage("count", f"learning {' and '.join(waiting)}")
-        buffers: list[TextBuffer] = []
-        size = 0
-        for _, batch in self.batches("learning", (TRAIN,)):
-            buffers += text_buffers(batch.text)
-            size += batch.nbytes
-            if size >= LEARNED_FROM:
-                break
-        known: dict[Any, Any] = {}
-        self.features = tuple(block.learn(buffers, None, known) for block in self.features)
-
-    def training_texts(self) -> Hashes32:
-        """Return the numbers of the texts of training and dev rows, gathered on the way."""
-        return self.text_numbers
-
-    # ---- passes over the texts
-
-    def batches(self, text: str, parts: tuple[int, ...]) -> Iterator[tuple[int, Labelled]]:
-        """Yield (part, rows) of every batch, dev and test files last; the same in every pass."""
-        meter = Meter(self.log.on_event, text, self.scan.nbytes + sum(s.nbytes for s in self.scans.values()))
-        self.parts.rewind()
-        seen, n_cells = 0, len(self.known)
-        for batch in self.main.batches(self.batch_bytes, meter):
-            seen += len(batch)
-            if seen > self.scan.rows:
-                break
-            where = self.parts.next(codes_of(batch.label, self.known))
-            if len(self.known) > n_cells:
-                break
-            yield from by_part(batch, where, parts)
-        if seen != self.scan.rows or len(self.known) > n_cells:
-            raise DataError(f"{self.main.name} changed while it was read; leave it alone, and run it again")
-        for part, source in self.others.items():
-            for batch in source.batches(self.batch_bytes, meter):
-                if part in parts:
-                    yield part, batch
-        meter.end()
-
-    # ---- what both stores know once features are counted
-
-    rows_of: dict[int, Ints]
-    """Rows of each cell (class, or labels together) in TRAIN and DEV."""
-    test_rows: TestRows
-    met: int = 0
-    lost: int = 0
-    cache_bytes: int = 0
-    entries: int
-    n_blocks_on_disk: int = 1
-    whole: tuple[SparseCounts, Labels, Floats] | None = None
-    """All rows, their cells and their own numbers, where there is room for them."""
-
-    def set_rows_of(self, rows_of: dict[int, Ints], weight_of: dict[int, Array]) -> None:
-        """Note how many rows of each cell the parts have, and what they weigh together."""
-        every = rows_of[TRAIN] + rows_of[DEV]
-        self.rows_of, self.weight_of, self.n_dev = rows_of, weight_of, int(rows_of[DEV].sum())
-        self.n_fitted = int(rows_of[TRAIN].sum()) + (0 if self.watched else self.n_dev)
-        self.class_rows = every if self.sets is None else (every[:, None] * self.sets).sum(axis=0, dtype=np.int64)
-        weights: Any = weight_of[TRAIN] + weight_of[DEV]
-        if not weights.any():
-            raise DataError(f"{self.main.name}: no row has a weight above 0")
-        if self.plan.class_weight is None:
-            return
-        codes = np.arange(len(weights), dtype=np.int32)
-        if self.exact:  # row by row, as training in memory adds them up
-            codes, weights = self.y, self.targets.given(self.y, self.numbers)
-            weights = np.ones(len(codes)) if weights is None else weights
-        factors = factors_of(self.plan.class_weight, self.classes, self.targets.of(codes), weights)
-        if self.sets is not None:
-            factors = np.where(self.sets, factors[:, 1], factors[:, 0])
-        self.targets = replace(self.targets, factors=factors)
-
-    def numbered_rows(self, rows: Any, entries: int) -> SearchRows:
-        """Return all rows to judge settings on, taken by number from rows."""
-        dev = np.arange(len(self.y) - self.n_dev, len(self.y)) if self.n_dev else None
-        return self._search_rows(rows, self.y, self.numbers, entries, dev)
-
-    def _search_rows(self, rows: Any, y: Ints32, numbers: Floats, entries: int, dev: Ints | None) -> SearchRows:
-        of = self.targets
-        return SearchRows(rows, of.of(y), entries, dev, of.weight(y, numbers), given_weight=of.given(y, numbers))
-
-    def describe(self, blocks: RowBlocks, weighting: Weighting) -> None:
-        """Set what solvers ask of the fitted rows, whose blocks these are."""
-        blocks.n_rows, blocks.threads = self.n_fitted, self.threads
-        blocks.n_classes, blocks.n_outputs, blocks.multilabel = self.n_classes, self.n_outputs, self.sets is not None
-        blocks.n_features = len(weighting.weights.norm)
-        weights, factors = self._fitted(self.weight_of), self.targets.factors
-        blocks.total_weight = arithmetic.total(weights if factors is None else weights * factors.T)
-        blocks.soft = bool(self.targets.soft or self.targets.smoothing) and not blocks.twice
-        if blocks.twice:
-            blocks.n_rows *= 2
-            blocks.multilabel = self.n_outputs > 1
-            blocks.total_weight *= self.n_outputs
-
-    def _fitted(self, by_part: dict[int, Array]) -> Array:
-        """Add up the fitted parts."""
-        return np.asarray(sum(by_part[part] for part in self.fitted_parts))
-
-    def _weighted_table(self) -> Floats:
-        """Add up what the fitted documents with each feature weigh: see ``Targets.table``."""
-        raise NotImplementedError
-
-    @property
-    def fitted_parts(self) -> tuple[int, ...]:
-        """The parts of the last fit."""
-        return (TRAIN,) if self.watched else (TRAIN, DEV)
-
-    def fitted_classes(self) -> Array:
-        """Return the classes, or labels, of the fitted rows, in any order: enough to count them."""
-        rows = self._fitted(self.rows_of)
-        return self.targets.of(np.repeat(np.arange(len(rows), dtype=np.int32), rows))
-
-    def fitted(self) -> FittedRows | None:
-        """Return the rows of the last fit where all rows are in memory; they are let go of here."""
-        if self.whole is None:
-            return None
-        rows, y, numbers = self.whole
-        self.whole, n, held_out = None, self.n_fitted, None
-        if self.watched:
-            held_out = rows.slice(n, len(y)), self.targets.of(y[n:])
-            rows, y, numbers = rows.slice(0, n), y[:n], numbers[:n]
-        return FittedRows(rows, self.targets.of(y), self.targets.weight(y, numbers), held_out)
-
-    # ---- counting
-
-    def _count_vocabulary(self, features: FeaturePlan) -> None:
-        traits = self.plan.traits
-        newton = traits.sums == "problem" and not traits.gain_per_class and self.n_outputs > 1
-        per_weight = traits.bytes_per_weight * (3 if newton else 1)  # Newton's method keeps vectors as long as W
-        per_weight += 0 if self.targets.plain else 24  # tables of weighted documents
-        most = self.budget.columns(per_weight, self.n_outputs)
-        if features.hash_bits:
-            if 1 << features.hash_bits > most:
-                fits = max(8, most.bit_length() - 1)
-                raise LinnetError(f"2^{features.hash_bits} columns do not fit in memory; give --hash-bits {fits}")
-            self.min_df, self.n_columns = 1, 1 << features.hash_bits
-            self.entries = self._expected_entries()
-            return
-        self.log.stage("count", f"counting features {describe(self.features)}{self.why}")
-        vocabulary = self._vocabulary()
-        rare = vocabulary.lost or vocabulary.met * self.n_outputs > LARGE_MODEL
-        min_df = features.min_df or (2 if rare else 1)
-        n = self.sizes[TRAIN] + self.sizes[DEV]
-        self.fingerprints, self.first_met, self.min_df = vocabulary.kept(
-            n, min_df=min_df, max_df=features.max_df, max_features=features.max_features, most=most
-        )
-        self.n_columns, self.met, self.lost = len(self.fingerprints), vocabulary.met, vocabulary.lost
-        self.entries = vocabulary.pairs
-        if self.lost or self.min_df > min_df:
-            self.say(
-                f"vocabulary: the {self.n_columns:,} most frequent features, in {self.min_df:,} documents or more; "
-                f"of those in {self.lost + self.min_df:,} or more none is missing"
-            )
-
-    def _vocabulary(self) -> StreamVocabulary:
-        """Count all features."""
-        raise NotImplementedError
-
-    def _expected_entries(self) -> int:
-        """Return about how many entries hashed rows will have."""
-        raise NotImplementedError
-
-    def about(self) -> dict[str, Any]:
-        """Return what the card says of the data, and how it was held where that decided the model."""
-        found: dict[str, Any] = {"source": self.main.name, "text_column": self.main.text or "text"}
-        if self.main.bins is not None:
-            found["label_bins"] = self.main.bins
-        if self.separator not in (None, "|"):
-            found["separator"] = self.separator
-        if self.n_blocks_on_disk > 1 or self.lost or self.main.damaged:
-            found["stream"] = {
-                "files": len(self.main.shards), "damaged": sorted(Path(name).name for name in self.main.damaged),
-                "blocks": self.n_blocks_on_disk, "features_met": self.met, "lost": self.lost,
-                "max_memory": self.budget.total,
-            }  # fmt: skip
-        return found
 
 
 # ---- the run
@@ -641,15 +268,15 @@ def fit_stream(
     plan, log = Plan.of(clf), Log(on_event)
     budget = Budget(as_bytes(max_memory, "--max-memory"))
     return_freed()
-    with temporary_folder(cache) as folder:
+    with temporary_folder(cache) as folder, full_disk(folder):
         given = [places] if isinstance(places, str | os.PathLike) else list(places)
         main = LabelledFiles([spool(folder)] if given == ["-"] else given, **columns)
         if given == ["-"]:
             main.name = "standard input"
         shared = {name: value for name, value in columns.items() if name not in ("weight", "label_columns")}
         others = {part: LabelledFiles([path], **shared) for part, path in ((DEV, dev), (TEST, test)) if path}
-        inputs = (plan, log, main, others, folder, budget, say or (lambda _: None), skip_damaged)
-        store: StreamedRows
+        say = say or (lambda _: None)
+        inputs = (plan, log, main, others, folder, budget, say, skip_damaged)
         if engine is None:
             from linnet.pipeline.disk import DiskRows
 
@@ -657,11 +284,13 @@ def fit_stream(
         else:
             from linnet.pipeline.remote import RemoteRows
 
+            page = f", {engine.dashboard}" if engine.dashboard else ""
+            say(f"engine {engine.name}: {engine.workers} workers{page}")
             store = RemoteRows(engine, *inputs)
         clf.model_, clf.history_ = fit(plan, store, log), log.history
         log.stage("test", f"testing on {store.test_rows.rows:,} rows")
         found = store.test_rows.evaluated(clf.model_, plan.threads, store.separator)
         return StreamResult(
-            found, store.scan.unusable, store.scan.rows, store.n_blocks_on_disk, store.cache_bytes, store.met, store.lost,
+            found, store.scan.unusable, store.scan.rows, store.n_blocks, store.cache.written, store.met, store.lost,
             main.damaged,
         )  # fmt: skip

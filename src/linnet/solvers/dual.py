@@ -261,7 +261,7 @@ def solve_blocks(
         for number in range(1, max_epochs + 1):
             for g in groups:
                 g.begin()
-            for blocks, block in rows.visit(rng.permutation(len(rows.numbers))):
+            for blocks, block in rows.visit(rng):
                 state = _state(rows, blocks, len(block))
                 signs, cost = signs_of(block.y, rows.n_classes), C * np.maximum(block.weights, LEAST)
                 draw = np.random.Generator(np.random.PCG64([seed, blocks[0], number]))

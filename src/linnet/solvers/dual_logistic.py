@@ -282,7 +282,7 @@ class BlockPasses(TwoClassPasses):
     def visit(self, rng: np.random.Generator, slope: float) -> int:
         """Visit the blocks once."""
         steps, square, drift, moved, self.loss = 0, 0.0, 0.0, 0.0, 0.0
-        for group, block in self.blocks.visit(rng.permutation(len(self.blocks.numbers))):
+        for group, block in self.blocks.visit(rng):
             X, y = block.X, block.y
             state = self._state(group)
             order = np.random.Generator(np.random.PCG64([self.seed, group[0], self.number])).permutation(len(y))

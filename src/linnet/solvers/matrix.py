@@ -1,7 +1,7 @@
 """The one form in which solvers and models take data: sparse rows, with or without a gain per feature and class.
 
 A TrainingSet is what a model is fitted to: such rows, their classes and weights, threads, and who hears of each epoch.
-RowBlocks are rows that come in blocks: what a solver asks of rows on disk.
+RowBlocks are such rows in blocks on disk.
 
 Compact rows: the rows of a problem over fewer columns, with the same optimum under an L2 penalty.
 
@@ -24,6 +24,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import iadd
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -345,47 +348,71 @@ class TrainingSet:
         return distinct(self.X, self.y, self.weight) if shuffle else as_given(len(self.X), self.weight)
 
 
-class RowBlocks:
-    """Weighted rows in blocks. A function of a block gets its rows as a :class:`TrainingSet`."""
+TOGETHER = 4  # blocks in memory at a time
+GroupRows = Iterator[tuple[tuple[int, ...], TrainingSet]]
 
-    n_rows: int
+
+@dataclass
+class RowBlocks:
+    """Weighted rows in blocks on disk, of which a few are in memory at a time.
+
+    read yields the numbers and the rows of groups of blocks; sizes are the rows of each block. What a solver keeps of each
+    row lies in the folder, in a file a block. total_weight is what all rows weigh, soft whether rows have a weight
+    for every class, twice whether such rows come twice: see :class:`TrainingSet`.
+    """
+
+    read: Callable[[list[tuple[int, ...]]], GroupRows]
+    sizes: dict[int, int]
+    folder: Path
     n_features: int
     n_classes: int
     n_outputs: int
-    multilabel: bool
-    """Whether rows may have several labels."""
     total_weight: float
     gain: Floats32 | None  # (n_outputs or 1, n_features)
-    threads: int
+    multilabel: bool
     soft: bool
-    """Whether rows have a weight for every class: see :class:`TrainingSet`."""
-    twice: bool
-    """Whether soft rows come twice: once with the class of each output, once without."""
-
+    threads: int
     on_epoch: OnEpoch
-    numbers: tuple[int, ...] = ()
-    """The blocks there are."""
+    twice: bool = False
 
-    def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return the sum of function(rows, *args) over all blocks."""
-        raise NotImplementedError
-
-    def with_gain(self, gain: Floats32, on_epoch: OnEpoch) -> RowBlocks:
-        """Return the same rows with a weight for each feature and class that is not in the values."""
-        raise NotImplementedError
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return (1 + self.twice) * sum(self.sizes.values())
 
     def doubled(self) -> RowBlocks:
         """Return soft rows twice each, for models that take each class against the rest: see ``TrainingSet.doubled``."""
-        raise NotImplementedError
+        total = self.n_outputs * self.total_weight
+        return replace(self, twice=True, soft=False, multilabel=self.n_outputs > 1, total_weight=total)
 
-    def visit(self, order: Array | None = None) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
-        """Yield the numbers and the rows of a few blocks at a time, in their order or in another."""
-        raise NotImplementedError
+    def visit(self, rng: np.random.Generator | None = None) -> GroupRows:
+        """Yield the numbers and the rows of a few blocks at a time, in their order or in a random one.
+
+        Which blocks come together changes with the order: rows that are never in the same group converge slowly.
+        """
+        wanted = list(self.sizes)
+        if rng is not None:
+            wanted = [wanted[k] for k in rng.permutation(len(wanted)).tolist()]
+        for group, rows in self.read([tuple(wanted[k : k + TOGETHER]) for k in range(0, len(wanted), TOGETHER)]):
+            yield group, rows.doubled() if self.twice else rows
+
+    def add_up(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return the sum of function(rows, *args) over all blocks."""
+        return reduce(iadd, (function(rows, *args) for _, rows in self.visit()))  # in place: as large as the model
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"state-{number:04d}"
 
     def state(self, group: tuple[int, ...], shape: tuple[int, ...]) -> Floats | None:
         """Return what was kept for the rows of some blocks, shape + (n_rows,); None where nothing was."""
-        raise NotImplementedError
+        if not self._path(group[0]).exists():
+            return None
+        each = [np.fromfile(self._path(k)).reshape(*shape, 1 + self.twice, -1) for k in group]
+        return np.concatenate(each, axis=-1).reshape(*shape, -1)
 
     def keep_state(self, group: tuple[int, ...], state: Floats) -> None:
         """Keep numbers for each row, (..., n_rows)."""
-        raise NotImplementedError
+        ends = np.cumsum([self.sizes[k] for k in group])[:-1]
+        state = state.reshape(*state.shape[:-1], 1 + self.twice, -1)
+        for k, part in zip(group, np.split(state, ends, axis=-1), strict=True):
+            part.tofile(self._path(k))
