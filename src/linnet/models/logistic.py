@@ -41,7 +41,7 @@ from linnet.models.estimator import EpochState, ProbabilityModel, StepModel, Tra
 from linnet.models.inputs import seed_of
 from linnet.solvers import dual_logistic
 from linnet.solvers.callbacks import Weights, showing
-from linnet.solvers.dual_logistic import DualPasses, SoftmaxPasses, TwoClassPasses
+from linnet.solvers.dual_logistic import SoftmaxPasses, TwoClassPasses
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import RowBlocks, TrainingSet, compact
 from linnet.solvers.newton import fit_sum, newton_steps
@@ -186,7 +186,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
                 self._finish(0, passes, 0.0, True)
                 return shown(*f.unpack(start))
             if gradient is not None:
-                p: DualPasses = SoftmaxPasses(f, small.norms, gradient) if n_outputs > 1 else TwoClassPasses(
+                p: TwoClassPasses | SoftmaxPasses = SoftmaxPasses(f, small.norms, gradient) if n_outputs > 1 else TwoClassPasses(
                     f.X, small.norms, np.where(y == 1, 1, -1).astype(np.int8), c, gradient
                 )  # fmt: skip
                 run = dual_logistic.solve(

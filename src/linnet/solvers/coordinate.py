@@ -120,8 +120,11 @@ def _step(
     """Minimise the quadratic over the active weights, then search along the line; None where nothing is lower."""
     column, output = (a.astype(np.int32) for a in np.nonzero((W != 0.0) | (wrong > 0.0)))
     active = column, output
-    A, B = _parts(f, S)
-    M = f.columns
+    M, curvature = f.columns, f.loss.curvature(S, f.y, f.c)
+    A, B = curvature.parts or (
+        np.ascontiguousarray(curvature.diagonal),
+        np.zeros_like(S),
+    )  # 0 where outputs do not meet
     diagonal = np.empty(len(column))
     coordinate.column_curvature(M.indptr, M.indices, M.values, column, output, A, B, diagonal)
     diagonal += RIDGE * (1.0 + float(diagonal.max(initial=0.0)))
@@ -145,11 +148,3 @@ def _step(
             return tried, there, gained
         t *= 0.5
     return None
-
-
-def _parts(f: _Problem, S: Floats) -> tuple[Floats, Floats]:
-    """Return A and B of the curvature of the loss; B is zero where outputs do not meet."""
-    curvature = f.loss.curvature(S, f.y, f.c)
-    if curvature.parts is None:
-        return np.ascontiguousarray(curvature.diagonal), np.zeros_like(S)
-    return curvature.parts

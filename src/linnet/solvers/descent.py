@@ -103,10 +103,6 @@ def make_solver(name: str, settings: Mapping[str, Any]) -> SGD | Optimiser:
     return EarlyStopping(made, **stopping) if stopping else made
 
 
-class _Enough(Exception):  # noqa: N818
-    """Patience has run out."""
-
-
 def optimise(
     problem: Problem,
     optimiser: Optimiser,
@@ -125,28 +121,26 @@ def optimise(
     passes = optimiser.passes(problem.n_rows) if max_epochs is None else max_epochs
     w = np.zeros(problem.size) if w is None else np.array(w, dtype=np.float64)
     last, best = Found(w, 0, 1.0, converged=False), w
+    converged = stopped = interrupted = False
 
     def told(number: int, loss: float, violation: float, at: Floats) -> None:
-        nonlocal last, best
+        nonlocal last, best, stopped
         last = Found(at, number, violation, converged=False)
         if watch is None:
             return
         before = getattr(watch, "best", None)
         report = Epoch(number, loss * problem.total, violation, problem.n_rows)
-        enough = watch(report, lambda: problem.weights(at))
+        stopped = bool(watch(report, lambda: problem.weights(at)))
         if getattr(watch, "best", None) is not before:
             best = at.copy()
-        if enough:
-            raise _Enough
+        if stopped:
+            raise KeyboardInterrupt  # as Ctrl-C would
 
-    converged = stopped = interrupted = False
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             converged = _run(problem, optimiser, w, passes, seed, told)
-    except _Enough:
-        stopped = True
     except KeyboardInterrupt:
-        interrupted = True
+        interrupted = not stopped
     at = best if (stopped or interrupted) and getattr(watch, "best", None) is not None else last.w
     return Found(at, last.passes, last.violation, converged, stopped, interrupted)
 

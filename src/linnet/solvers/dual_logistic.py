@@ -43,7 +43,7 @@ PATIENCE = 5  # passes in which the estimate must have halved
 
 
 class DualPasses:
-    """A problem that passes are made over."""
+    """A problem that passes are made over by ``visit``, with its weights so far and their violation."""
 
     n_rows: int
     first: float
@@ -58,20 +58,8 @@ class DualPasses:
     sharper = 1.0
     """What the slope at which variables are solved is multiplied by then."""
 
-    def visit(self, rng: np.random.Generator, slope: float) -> int:
-        """Visit the rows once, in a new order; returns the Newton steps taken on their variables."""
-        raise NotImplementedError
-
     def _order(self, rng: np.random.Generator) -> Ints32:
         return rng.permutation(np.arange(self.n_rows, dtype=np.int32))
-
-    def weights(self) -> tuple[Array, Any]:
-        """Return the weights so far, and the intercepts."""
-        raise NotImplementedError
-
-    def violation(self) -> float:
-        """Return |gradient| / |gradient at zero|."""
-        raise NotImplementedError
 
 
 class TwoClassPasses(DualPasses):
@@ -97,7 +85,7 @@ class TwoClassPasses(DualPasses):
         return sqrt(square + (drift * drift if self.intercept else 0.0)) / self.first
 
     def visit(self, rng: np.random.Generator, slope: float) -> int:
-        """Visit the rows once."""
+        """Visit the rows once, in a new order; returns the Newton steps taken on their variables."""
         X, of = self.X, self.of
         steps = dual.logistic_pass(X.indptr, X.indices, X.values, self._order(rng), self.w, of, self.offset, slope)
         self.offset += of.bias * self.root
@@ -168,7 +156,7 @@ class SoftmaxPasses(DualPasses):
 
 
 def solve(
-    p: DualPasses,
+    p: TwoClassPasses | SoftmaxPasses,
     *,
     tol: float = 1e-4,
     max_epochs: int = 100,
@@ -207,7 +195,8 @@ def solve(
                 slope = max(LAST_SLOPE, 0.1 * slope)
     except KeyboardInterrupt:
         interrupted = True
-    return SolverResult(*p.weights(), passes, violation, done, interrupted)
+    W, b = p.weights()
+    return SolverResult(W, b, passes, violation, done, interrupted)
 
 
 def start_at(curvature: float, total: float, others: int = 1) -> float:

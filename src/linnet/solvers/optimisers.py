@@ -231,6 +231,8 @@ class Stepwise(Optimiser):
 
     separable: ClassVar[bool] = True
     """Whether each weight's step depends on its own gradient alone."""
+    n_vectors: ClassVar[int] = 0
+    """How many numbers are remembered for each weight; all begin at zero."""
 
     learning_rate: Rate = None
     schedule: Schedule = field(default_factory=Constant)
@@ -262,7 +264,7 @@ class Stepwise(Optimiser):
 
     def init(self, w: Floats) -> Memory:
         """Return the memory before the first step."""
-        return ()
+        return tuple(np.zeros_like(w) for _ in range(self.n_vectors))
 
     def update(self, g: Floats, memory: Memory, t: float) -> Move:
         """Return the step for a gradient. The arrays of the memory are changed in place."""
@@ -299,12 +301,9 @@ class Momentum(Stepwise):
     [-1.5]
     """
 
+    n_vectors: ClassVar[int] = 1
     beta: float = 0.9
     nesterov: bool = False
-
-    def init(self, w: Floats) -> Memory:
-        """Start at rest."""
-        return (np.zeros_like(w),)
 
     def update(self, g: Floats, memory: Memory, t: float) -> Move:
         """Add the gradient to the speed, and move at that speed."""
@@ -326,13 +325,10 @@ class Adagrad(Stepwise):
     [-0.8, -0.707]
     """
 
+    n_vectors: ClassVar[int] = 1
     learning_rate: Rate = 0.5
     batch_size: int | None = BATCH
     eps: float = 1e-10
-
-    def init(self, w: Floats) -> Memory:
-        """No gradient was seen."""
-        return (np.zeros_like(w),)
 
     def update(self, g: Floats, memory: Memory, t: float) -> Move:
         """Divide by the root of the sum of squares so far."""
@@ -355,14 +351,11 @@ class Adadelta(Stepwise):
     [-0.140028]
     """
 
+    n_vectors: ClassVar[int] = 2
     learning_rate: Rate = 1.0
     batch_size: int | None = BATCH
     rho: float = 0.95
     eps: float = 1e-4
-
-    def init(self, w: Floats) -> Memory:
-        """Neither gradients nor steps were seen."""
-        return np.zeros_like(w), np.zeros_like(w)
 
     def update(self, g: Floats, memory: Memory, t: float) -> Move:
         """Scale by the ratio of recent steps to recent gradients."""
@@ -470,17 +463,8 @@ class Chain(Stepwise):
         ):
             object.__setattr__(self, name, value)
 
-    @property
-    def last(self) -> Stepwise:
-        """The optimiser at the end."""
-        end: Stepwise = self.links[-1]
-        return end
-
     def __repr__(self) -> str:
         return f"Chain({', '.join(map(repr, self.links))})"
-
-    def __replace__(self, **changes: Any) -> Chain:
-        return Chain(*self.links[:-1], with_settings(self.last, **changes))
 
     def init(self, w: Floats) -> Memory:
         """Return the memories of the links."""
@@ -503,5 +487,5 @@ def with_settings(optimiser: Stepwise, **changes: Any) -> Stepwise:
     Chain(Clip(most=1.0), GradientDescent(learning_rate=0.5, schedule=Constant(), batch_size=None, tol=1e-06))
     """
     if isinstance(optimiser, Chain):
-        return optimiser.__replace__(**changes)
+        return Chain(*optimiser.links[:-1], with_settings(optimiser.links[-1], **changes))
     return replace(optimiser, **changes)
