@@ -32,6 +32,7 @@ from linnet.features.counting import Names, SparseCounts, concatenate, joined
 from linnet.features.plan import documents
 from linnet.model.decision import Answers
 from linnet.model.model import Model
+from linnet.pipeline.events import bytes_of
 
 # ---- How much memory a run may take, and what it is spent on.
 #
@@ -47,8 +48,7 @@ LEAST = 250_000_000
 def available() -> int:
     """Return how many bytes this process may still take: what the machine has free, or its container less what it uses."""
     try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+        free = bytes_of("/proc/meminfo", "MemAvailable")
     except (OSError, StopIteration, ValueError):
         pages = os.sysconf("SC_PHYS_PAGES") if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}) else 1 << 21
         free = pages * 4096 // 2
@@ -383,14 +383,15 @@ class Cache:
         self._files = []
 
     def add(self, part: int, rows: SparseCounts, y: Labels, numbers: Floats) -> None:
-        """Deal the rows of a batch out to the blocks of a part."""
+        """Deal the rows of a batch out to the blocks of a part, at random."""
         if not len(rows):
             return
         many, first = self._many[part], self._first[part]
         if many == 1:
             self._append(first, rows, y, numbers)
             return
-        where = self._deal(part, len(rows))
+        bits = self._bits[part].random_raw(len(rows)) >> np.uint64(11)  # the same however batches are cut
+        where = np.asarray(bits * 2.0**-53 * many, dtype=np.uint16)
         if self._numbered:
             self._dealt[part].append(where)
         order = np.argsort(where, kind="stable")
@@ -399,11 +400,6 @@ class Cache:
             mine = order[ends[k] : ends[k + 1]]
             if len(mine):
                 self._append(first + k, rows.take(mine), y[mine], numbers[mine])
-
-    def _deal(self, part: int, n: int) -> npt.NDArray[np.uint16]:
-        """Say which block each of the next rows goes to: at random, and the same however batches are cut."""
-        bits = self._bits[part].random_raw(n) >> np.uint64(11)
-        return np.asarray(bits * 2.0**-53 * self._many[part], dtype=np.uint16)
 
     def _append(self, k: int, rows: SparseCounts, y: Labels, numbers: Floats) -> None:
         sizes = np.diff(rows.indptr).astype(np.int32)

@@ -32,21 +32,13 @@ from linnet.pipeline.cache import Budget, Cache, NameFile, StreamVocabulary, Tes
 from linnet.pipeline.crossval import FittedRows, Weighting
 from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import ClassCounts, encode
+from linnet.pipeline.rows import ClassCounts, about_source, encode
 from linnet.pipeline.search import SearchRows
 from linnet.pipeline.stream import DEV, TEST, TRAIN, Parts, Targets, by_part, count_batch, held_out
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import TOGETHER, RowBlocks, TrainingSet
 
 LEARNED_FROM = 32_000_000  # bytes of training text that blocks learn from
-
-
-def columns_of(fingerprints: Hashes) -> Callable[[Hashes], Ints32]:
-    """Return what gives the columns of fingerprints, -1 where they are not in the vocabulary."""
-    slots = Slots.of(fingerprints)
-    table = np.full(len(slots.slots) + 1, -1, dtype=np.int32)  # -1 finds the last
-    table[slots.find(fingerprints)] = np.arange(len(fingerprints), dtype=np.int32)
-    return lambda fps: table[slots.find(fps)]
 
 
 @dataclass(frozen=True)
@@ -86,7 +78,10 @@ class Encoder:
     @cached_property
     def column_of(self) -> Callable[[Hashes], Ints32]:
         """What gives the columns of fingerprints; -1 for those that are not features."""
-        return columns_of(self.fingerprints)
+        slots = Slots.of(self.fingerprints)
+        table = np.full(len(slots.slots) + 1, -1, dtype=np.int32)  # -1 finds the last
+        table[slots.find(self.fingerprints)] = np.arange(len(self.fingerprints), dtype=np.int32)
+        return lambda fps: table[slots.find(fps)]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}  # not the lookup
@@ -135,6 +130,14 @@ class DiskRows:
         self.folder, self.budget, self.say, self.threads = folder, budget, say, plan.threads
         self.text_numbers = np.zeros(0, np.uint32)
         self.fingerprints, self.first_met = np.zeros(0, np.uint64), np.zeros(0, np.int32)
+        self._look(skip_damaged)
+        self._divide(self.scan)
+        self._features(self.scan, self.scans)
+
+    # ---- one look at all rows
+
+    def _look(self, skip_damaged: bool) -> None:
+        """Look at all files once, and decide which classes there are."""
         self.log.stage("read", f"looking at {self.main.name}")
         meter = Meter(self.log.on_event, "looking", self.main.nbytes + sum(s.nbytes for s in self.others.values()))
         scan = self._scan(self.main, skip_damaged, meter)
@@ -169,10 +172,6 @@ class DiskRows:
         weighted = self.main.weight is not None
         self.targets = Targets(self.n_classes, len(cells), sets, weighted, soft, self.plan.label_smoothing)
         self.scan, self.scans = scan, scans
-        self._divide(scan)
-        self._features(scan, scans)
-
-    # ---- one look at all rows
 
     def _scan(self, source: LabelledFiles, skip_damaged: bool, meter: Meter) -> Scan:
         """Look at the files of a source."""
@@ -187,7 +186,12 @@ class DiskRows:
         self.y, self.numbers = np.zeros(0, np.int32), np.zeros((0, 0))  # the cells of rows, by number, and their own
         if self.exact and scan.codes is not None:
             y = self._numbered(scan)
-            self.parts = Parts.exact(y if self.sets is None else self._rarest(scan)[y], shares, self.plan.seed)
+            strata = y
+            if self.sets is not None:  # the rarest label of each row: what a data set in memory is split by
+                rows = np.bincount(y, minlength=len(self.sets)) @ self.sets
+                rarest = np.where(self.sets, rows, len(y) + 1).argmin(axis=1)
+                strata = np.where(self.sets.any(axis=1), rarest, self.n_classes)[y]
+            self.parts = Parts.exact(strata, shares, self.plan.seed)
             whole = self.parts.whole
             assert whole is not None  # noqa: S101 - exact
             self.sizes = {part: int((whole == part).sum()) for part in (TRAIN, DEV, TEST)}
@@ -211,14 +215,6 @@ class DiskRows:
         self.say("split: " + ", ".join(s for s in shown if not s.startswith("0 ")) + ("" if self.exact else ", about"))
         self.watched = not self.plan.refit and self.sizes[DEV] > 0
         self.fitted_parts = (TRAIN,) if self.watched else (TRAIN, DEV)
-
-    def _rarest(self, scan: Scan) -> Ints32:
-        """Return the rarest label of each cell: what a data set in memory is split by."""
-        assert self.sets is not None  # noqa: S101 - rows have several labels
-        assert self.separator is not None  # noqa: S101 - rows have several labels
-        counts = label_counts(scan.labels, self.separator)
-        rows = np.array([counts.get(name, scan.rows) for name in self.classes])
-        return np.where(self.sets.any(axis=1), np.where(self.sets, rows, scan.rows + 1).argmin(axis=1), self.n_classes)
 
     def _numbered(self, scan: Scan) -> Ints32:
         """Return the number of the cell of each row of a scan, in the order of their names; the scan lets go of it."""
@@ -542,11 +538,7 @@ class DiskRows:
 
     def about(self) -> dict[str, Any]:
         """Return what the card says of the data, and how it was held where that decided the model."""
-        found: dict[str, Any] = {"source": self.main.name, "text_column": self.main.text or "text"}
-        if self.main.bins is not None:
-            found["label_bins"] = self.main.bins
-        if self.separator not in (None, "|"):
-            found["separator"] = self.separator
+        found = about_source(self.main.name, self.main.text or "text", self.main.bins, self.separator)
         if self.n_blocks > 1 or self.lost or self.main.damaged:
             found["stream"] = {
                 "files": len(self.main.shards), "damaged": sorted(Path(name).name for name in self.main.damaged),

@@ -148,17 +148,19 @@ class Profile:
         return "\n".join([f"  {'stage':<10}{'wall':>11}{'processor':>14}{'peak':>13}", *lines])
 
 
+def bytes_of(path: str, name: str) -> int:
+    """Return what a file of Linux says of memory in kB, in bytes."""
+    lines = Path(path).read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+
+
 def resident(peak: bool = False) -> int:
     """Return the bytes of memory that this process holds, or has held at most: on Linux since the mark was reset.
 
     Elsewhere both are the peak, and 0 where the system does not tell.
     """
-    wanted = "VmHWM" if peak else "VmRSS"
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(wanted))
-    except (OSError, StopIteration):
-        pass
+    with contextlib.suppress(OSError, StopIteration):
+        return bytes_of("/proc/self/status", "VmHWM" if peak else "VmRSS")
     try:
         import resource
     except ImportError:  # Windows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
@@ -26,7 +26,7 @@ from linnet.pipeline.crossval import Fitted, Weighting, fit_rows, folded_best, o
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import MemoryRows, RowStore
-from linnet.pipeline.search import SearchResult, Trial, search
+from linnet.pipeline.search import SearchResult, Trial, combinations, search
 from linnet.solvers.losses import sigmoid
 from linnet.solvers.network import DenseLayers, finish, scaled
 from linnet.values import label_number
@@ -175,11 +175,7 @@ def _build(plan: Plan, store: RowStore, log: Log) -> Model:
     if not isinstance(store, MemoryRows):
         raise LinnetError(f"{plan.name} learns nothing from rows: a sample of the data will do; leave out --max-memory")
     log.stage("fit", "building the model")
-    grid = plan.features.grid
-    tries = [
-        dict(zip([name for name, _ in grid], values, strict=True))
-        for values in product(*(values for _, values in grid))
-    ]
+    tries = combinations(plan.features.grid)
     rows = np.arange(len(store.y)) if store.dev is None else store.dev
     models: list[Model] = []
     trials: list[Trial] = []

@@ -38,6 +38,7 @@ from linnet.pipeline.cache import StreamVocabulary, name_array
 from linnet.pipeline.crossval import Weighting
 from linnet.pipeline.fit import WeightedColumns, assemble, choose_thresholds, settings_of, source_name
 from linnet.pipeline.plan import Plan
+from linnet.pipeline.rows import class_numbers, sorted_classes
 from linnet.pipeline.search import axes_of
 from linnet.pipeline.stream import count_batch
 from linnet.solvers.callbacks import Weights
@@ -121,20 +122,14 @@ class _Counts:
     def forget(self, kept: float) -> None:
         self.counted = Statistics(self.counted.rows * kept, self.counted.features * kept)
 
-    def weights(self, columns: Columns, n: int) -> Weights:
+    def weights(self, columns: Columns, n: int | None = None) -> Weights:
+        """Return the weights of columns in a model with the first n; None: in a model with these columns alone."""
         if not self.counted.rows.any():
-            return np.zeros((len(columns), self.n_outputs)), np.zeros(1)
-        W, b = self.made(slice(n))
-        return W[columns], b
-
-    def made(self, columns: Any) -> Weights:
-        """Return the weights of a model with these columns alone."""
+            return np.zeros((len(columns), self.n_outputs)), np.zeros(self.n_outputs)
         learn = self.model.learn_labels if self.several else self.model.learn
-        found: Weights = learn(Statistics(self.counted.rows, self.counted.features[columns]), np.dtype(np.float32))
-        return found
-
-    def learned(self, columns: Columns) -> Learned:
-        return Learned(self.counted.rows.copy(), self.counted.features[columns])
+        features = self.counted.features[columns if n is None else slice(n)]
+        W, b = learn(Statistics(self.counted.rows, features), np.dtype(np.float32))
+        return (W if n is None else W[columns]), b
 
 
 class _Steps:
@@ -189,16 +184,10 @@ class _Steps:
     def forget(self, kept: float) -> None:
         self.n, self.A, self.A_b = self.n * kept, self.A * _eighth(kept), self.A_b * _eighth(kept)
 
-    def made(self, columns: Any) -> Weights:
-        return self.weights(columns, 0)
-
-    def weights(self, columns: Columns, n: int) -> Weights:
+    def weights(self, columns: Columns, n: int | None = None) -> Weights:
         if not self.model.averages or not self.n:
             return self.W[columns], self.b
         return self.W[columns] - self.A[columns] / _eighth(self.n), self.b - self.A_b / _eighth(self.n)
-
-    def learned(self, columns: Columns) -> Learned | None:
-        return None
 
 
 def _eighth(x: float) -> float:
@@ -366,13 +355,7 @@ class IncrementalLearner:
 
     def _numbers(self, labels: list[Any]) -> Array:
         """Return the class of each row, or all its labels, (n_rows, n_classes)."""
-        number = {label: k for k, label in enumerate(self.classes)}
-        if not self.several:
-            return np.fromiter((number[label] for label in labels), np.int32, len(labels))
-        y = np.zeros((len(labels), len(self.classes)), dtype=bool)
-        for row, found in zip(y, labels, strict=True):
-            row[[number[label] for label in found]] = True
-        return y
+        return class_numbers(labels, self.classes, several=self.several)
 
     @property
     def n_outputs(self) -> int:
@@ -476,12 +459,7 @@ class IncrementalLearner:
             return
         if any(label is None or label != label for label in new):
             raise DataError("a row has no label; leave it out or label it")
-        try:
-            classes = tuple(sorted({*self.classes, *new}))
-        except TypeError:
-            raise DataError(
-                f"labels must be of one kind, got {sorted({type(c).__name__ for c in (*self.classes, *new)})}"
-            ) from None
+        classes = sorted_classes({*self.classes, *new})
         places = np.array([classes.index(c) for c in self.classes], dtype=np.int64)
         rows = np.zeros(len(classes))
         rows[places] = self.class_rows
@@ -522,7 +500,7 @@ class IncrementalLearner:
         min_df = 1 if features.hash_bits else features.min_df or (2 if n * self.n_outputs > LARGE_MODEL else 1)
         kept = np.arange(n) if features.hash_bits else np.flatnonzero(self.df[:n] >= min(min_df, self.df[:n].max()))
         w = self._feature_weights(kept)
-        raw, b = self.state.made(kept)
+        raw, b = self.state.weights(kept)
         W = np.ascontiguousarray(raw, dtype=np.float32) * w[:, None]
         if self.plan.calibrate:
             self._calibrate()
@@ -531,8 +509,9 @@ class IncrementalLearner:
         columns = WeightedColumns(fps, lambda some: self._names(kept[some]), blocks, w, W)
         model = assemble(columns, features, self.classes, b, bool(self.plan.calibrate), self.card(min_df))
         model = _without_empty_names(model)
-        learned = self.state.learned(kept)
-        if learned is not None:
+        learned = None
+        if isinstance(self.state, _Counts):
+            learned = Learned(self.state.counted.rows.copy(), self.state.counted.features[kept])
             learned = learned.by_slot(model.table.find(fps) if len(model.slots) else None)
         if self.base is not None:
             model = replace(model, table=replace(model.table, bits=self.base.table.bits))

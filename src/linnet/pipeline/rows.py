@@ -5,7 +5,7 @@ Rows in memory: texts as buffers, counted once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from linnet.array_types import Array, Bools, Bytes, Floats, Floats32, Hashes, Hashes32, Ints, Ints32, Labels
+from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Hashes32, Ints, Ints32, Labels
 from linnet.data.dataset import are_scattered, distributions, is_soft, scattered
 from linnet.errors import DataError, LinnetError, shown
 from linnet.features.blocks import AnyBlocks, Blocks, Chars, ComputedBlocks, compute, describe, needed, split
@@ -142,7 +142,10 @@ def encode(labels: Sequence[Any], more: Sequence[Any] = ()) -> tuple[tuple[Any, 
     """
     plain = set(map(type, labels)) == {str}
     if not plain and len(labels) and all(isinstance(label, tuple | list | set | frozenset) for label in labels):
-        return _several(labels)
+        classes = sorted_classes({label for row in labels for label in row})
+        if len(classes) < 2:
+            raise DataError(f"rows with several labels need two labels or more, got {list(classes)}")
+        return classes, class_numbers(labels, classes, several=True)
     for row, label in () if plain else enumerate(labels):
         if isinstance(label, list | tuple | np.ndarray):
             raise DataError(
@@ -155,30 +158,33 @@ def encode(labels: Sequence[Any], more: Sequence[Any] = ()) -> tuple[tuple[Any, 
             raise DataError(
                 f"Unknown label type: continuous. {label!r} (row {row + 1}) looks like a number, not a class"
             )
-    try:
-        classes = tuple(sorted({*labels, *more}))
-    except TypeError:
-        kinds = sorted({type(v).__name__ for v in labels})
-        raise DataError(f"labels must be of one kind, got {' and '.join(kinds)}") from None
+    classes = sorted_classes({*labels, *more})
     if len(classes) < 2:
         found = f"there is 1 class: every row has the label {classes[0]!r}" if classes else "there are no training rows"
         raise DataError(f"{found}; a classifier needs two classes or more")
     if are_scattered(classes, len(labels)):
         raise DataError(scattered(classes, len(labels)))
-    number = {c: k for k, c in enumerate(classes)}
-    return classes, np.fromiter(map(number.__getitem__, labels), dtype=np.int32, count=len(labels))
+    return classes, class_numbers(labels, classes, several=False)
 
 
-def _several(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Bools]:
-    """Return the classes and the indicator matrix of rows that may have several labels."""
-    classes = tuple(sorted({label for row in labels for label in row}))
-    if len(classes) < 2:
-        raise DataError(f"rows with several labels need two labels or more, got {list(classes)}")
+def sorted_classes(labels: Collection[Any]) -> tuple[Any, ...]:
+    """Return distinct labels in their order; labels that have none are refused."""
+    try:
+        return tuple(sorted(labels))
+    except TypeError:
+        kinds = sorted({type(v).__name__ for v in labels})
+        raise DataError(f"labels must be of one kind, got {' and '.join(kinds)}") from None
+
+
+def class_numbers(labels: Sequence[Any], classes: tuple[Any, ...], *, several: bool) -> Array:
+    """Return the number of the class of each row; with several labels a row, an indicator matrix, (n_rows, n_classes)."""
     number = {c: k for k, c in enumerate(classes)}
+    if not several:
+        return np.fromiter(map(number.__getitem__, labels), dtype=np.int32, count=len(labels))
     y = np.zeros((len(labels), len(classes)), dtype=bool)
     for row, found in enumerate(labels):
         y[row, [number[label] for label in found]] = True
-    return classes, y
+    return y
 
 
 MOSTLY_KNOWN = 0.7  # share of the words that have a vector: below, features without vectors are tried first
@@ -372,14 +378,14 @@ class MemoryRows:
 
     def about(self) -> dict[str, Any]:
         """Return what the card says of the data."""
-        column, bins = getattr(self.source, "text_column", None), getattr(self.source, "bins", None)
-        separator = getattr(self.source, "separator", None)
-        return {
-            "source": getattr(self.source, "source", "Python objects"),
-            **({"text_column": column} if column is not None else {}),
-            **({"label_bins": bins} if bins is not None else {}),
-            **({"separator": separator} if separator not in (None, "|") else {}),
-        }
+        columns = (getattr(self.source, name, None) for name in ("text_column", "bins", "separator"))
+        return about_source(getattr(self.source, "source", "Python objects"), *columns)
+
+
+def about_source(name: str, text_column: str | None, bins: Any, separator: str | None) -> dict[str, Any]:
+    """Return what the card says of the source of texts and labels."""
+    found = {"text_column": text_column, "label_bins": bins, "separator": None if separator == "|" else separator}
+    return {"source": name, **{key: value for key, value in found.items() if value is not None}}
 
 
 def given_weights(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -109,16 +109,12 @@ def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = (), cu
         tried = map(describe, (default, *other) if many else (*other, default))
         axes.append(("features", tuple(dict.fromkeys(tried))))
     first = dict(plan.many if many else plan.few)
-    return [
-        (
-            name,
-            (first[name], *(v for v in values if v != first[name]))
-            if name in first and first[name] in values
-            else values,
-        )
-        for name, values in axes
-        if values
-    ]
+    found = []
+    for name, values in axes:
+        if values:
+            start = first.get(name, values[0])
+            found.append((name, tuple(sorted(values, key=lambda value: value != start))))  # noqa: B023 - called at once
+    return found
 
 
 def clearly_better(new: Trial, old: Trial) -> bool:
@@ -162,8 +158,13 @@ def starts(axes: Axes, many: bool) -> list[dict[str, Any]]:
     apart = [(name, values) for name, values in axes if name in ("features", "tf")]
     if not many and apart and first["ratio"] and 0.0 in dict(axes)["ratio"]:
         apart.append(("ratio", (first["ratio"], 0.0)))
-    names = [name for name, _ in apart]
-    return [{**first, **dict(zip(names, values, strict=True))} for values in product(*(values for _, values in apart))]
+    return [{**first, **one} for one in combinations(apart)]
+
+
+def combinations(axes: Iterable[tuple[str, tuple[Any, ...]]]) -> list[dict[str, Any]]:
+    """Return every choice of one value for each setting."""
+    each = [[(name, value) for value in values] for name, values in axes]
+    return [dict(choice) for choice in product(*each)]
 
 
 def walk(
@@ -211,45 +212,41 @@ def search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, m
     """Try settings and return the best; KeyboardInterrupt ends the search and keeps the best so far."""
     with warnings.catch_warnings():  # what comes of the settings is judged; the last fit says whether it converged
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return _search(plan, given, features, n_classes, min_df, log)
-
-
-def _search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, min_df: int, log: Log) -> SearchResult:
-    folds = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups)
-    at_hand = plan.features if given.count is not None else replace(plan.features, other_tf=())
-    many = len(given.y) >= FEW_ROWS
-    short = any(isinstance(block, Chars) for block in features)  # documents
-    both = not many and (short or min_df == 1)  # rare features take time, and say little in long texts
-    cuts = (min_df, *(given.cuts if both else ())) if given.cuts else ()
-    axes = axes_of(at_hand, many, given.other, cuts)
-    began = starts(axes, many)
-    variations = VARIATIONS if given.other and short and not many and n_classes < MANY_CLASSES else ()
-    expected = len(began) + len(variations)
-    expected += sum(min(2, len(values) - 1) for name, values in axes if name not in ("features", "tf"))
-    trials = _Trials(plan, given, folds, features, n_classes, min_df, log, expected)
-    best = None
-    try:
-        for best in walk(axes, trials.race(began), trials, trials.ahead, variations):  # noqa: B007 - the last one counts
-            if trials.stopped:
-                break
-    except KeyboardInterrupt:
-        log.interrupted = True
-        best = best or max(trials.tried(), key=lambda t: (len(t.rows), t.accuracy), default=None)
+        folds = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups)
+        at_hand = plan.features if given.count is not None else replace(plan.features, other_tf=())
+        many = len(given.y) >= FEW_ROWS
+        short = any(isinstance(block, Chars) for block in features)  # documents
+        both = not many and (short or min_df == 1)  # rare features take time, and say little in long texts
+        cuts = (min_df, *(given.cuts if both else ())) if given.cuts else ()
+        axes = axes_of(at_hand, many, given.other, cuts)
+        began = starts(axes, many)
+        variations = VARIATIONS if given.other and short and not many and n_classes < MANY_CLASSES else ()
+        expected = len(began) + len(variations)
+        expected += sum(min(2, len(values) - 1) for name, values in axes if name not in ("features", "tf"))
+        trials = _Trials(plan, given, folds, features, n_classes, min_df, log, expected)
+        best = None
+        try:
+            for best in walk(axes, trials.race(began), trials, trials.ahead, variations):  # noqa: B007 - the last one counts
+                if trials.stopped:
+                    break
+        except KeyboardInterrupt:
+            log.interrupted = True
+            best = best or max(trials.tried(), key=lambda t: (len(t.rows), t.accuracy), default=None)
+            if best is None:
+                raise
         if best is None:
-            raise
-    if best is None:
-        raise LinnetError("there are no settings to try")
-    larger = None
-    if plan.calibrate and not trials.stopped:
-        more = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups, **CALIBRATION)
-        if any(len(one.train) > len(other.train) for one, other in zip(more, folds, strict=True)):
-            again = _Trials(plan, given, more, features, n_classes, min_df, log, expected)
-            again.rough = False  # the intercept of a rough fit is not that of the last
-            try:
-                larger = again.on_all_folds(best.settings)
-            except KeyboardInterrupt:  # what the search found will do
-                log.interrupted = True
-    return SearchResult(best, trials.tried(), len(folds), larger, judged_on=tuple(folds))
+            raise LinnetError("there are no settings to try")
+        larger = None
+        if plan.calibrate and not trials.stopped:
+            more = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups, **CALIBRATION)
+            if any(len(one.train) > len(other.train) for one, other in zip(more, folds, strict=True)):
+                again = _Trials(plan, given, more, features, n_classes, min_df, log, expected)
+                again.rough = False  # the intercept of a rough fit is not that of the last
+                try:
+                    larger = again.on_all_folds(best.settings)
+                except KeyboardInterrupt:  # what the search found will do
+                    log.interrupted = True
+        return SearchResult(best, trials.tried(), len(folds), larger, judged_on=tuple(folds))
 
 
 class _Trials:

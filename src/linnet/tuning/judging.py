@@ -205,11 +205,8 @@ class Limits:
         if self.max_memory is None:
             return
         blocks, computed = split(plan.features or ())
-        rows, n_classes, fits = (
-            len(judge.rows.y),
-            len(judge.rows.classes),
-            min(judge.threads, len(judge.levels[-1].folds)),
-        )
+        rows, n_classes = len(judge.rows.y), len(judge.rows.classes)
+        fits = min(judge.threads, len(judge.levels[-1].folds))
         texts = [p.text(d) for p in judge.rows.buffers for d in range(0, len(p), max(1, rows // SAMPLE))]
         found = count(text_buffers(texts), blocks, counting=True, threads=1).rows
         times = judge.size / max(1, len("".join(texts).encode("utf-8")))
