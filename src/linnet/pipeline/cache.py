@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -510,8 +509,7 @@ def _packed(values: Ints32) -> Bytes:
 
 def joined_with(known: tuple[Bytes, Ints], columns: Ints, n: int, more: Names | list[str]) -> tuple[Bytes, Ints]:
     """Return the names of columns: those below n are known, in their order, those from n on are in more."""
-    data, offsets = known
-    own = iter([bytes(data[a:b]) for a, b in pairwise(offsets.tolist())])
+    own = iter(name_array(*known).to_pylist())
     return joined([next(own) if k < n else more[k - n].encode() for k in columns.tolist()])
 
 

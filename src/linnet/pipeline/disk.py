@@ -75,6 +75,17 @@ class Encoder:
         """Count the features of a batch; returns the buffers that the places in ``seen`` refer to."""
         return count_batch(batch.text, self.features, hash_bits=self.hash_bits, counting=self.counting, threads=threads)
 
+    def vocabulary(
+        self, batches: Iterable[tuple[int, Labelled]], found: StreamVocabulary, threads: int = 1
+    ) -> StreamVocabulary:
+        """Count the features of all rows that are not for the test."""
+        for part, batch in batches:
+            if part != TEST:
+                counted = self.count(batch, threads)[1]
+                found.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
+                del counted
+        return found
+
     @cached_property
     def column_of(self) -> Callable[[Hashes], Ints32]:
         """What gives the columns of fingerprints; -1 for those that are not features."""
@@ -358,12 +369,8 @@ class DiskRows:
 
     def _vocabulary(self) -> StreamVocabulary:
         """Count all features."""
-        vocabulary = StreamVocabulary(self.budget.vocabulary())
-        for part, batch in self.batches("counting", (TRAIN, DEV)):
-            _, counted = self.encoder.count(batch, self.threads)
-            vocabulary.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
-            del counted
-        return vocabulary
+        batches = self.batches("counting", (TRAIN, DEV))
+        return self.encoder.vocabulary(batches, StreamVocabulary(self.budget.vocabulary()), self.threads)
 
     # ---- the cache
 

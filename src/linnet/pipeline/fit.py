@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
@@ -21,7 +20,7 @@ from linnet.model.decision import ConfidenceTable, Decision
 from linnet.model.learned import Learned
 from linnet.model.model import Model
 from linnet.model.table import Table
-from linnet.pipeline.cache import joined_with
+from linnet.pipeline.cache import joined_with, name_array
 from linnet.pipeline.crossval import Fitted, Weighting, fit_rows, folded_best, one_label_a_row
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
@@ -120,8 +119,7 @@ def _select(plan: Plan, store: RowStore, log: Log) -> dict[str, Any] | None:
     numbers, scores = selection.choose(*one_label_a_row(*store.counts()), len(store.classes))
     ranked = np.argsort(-scores, kind="stable")
     dropped = ranked[numbers[ranked] < 0]
-    data, offsets = store.names(dropped[:10])
-    names = [bytes(data[a:b]).decode() for a, b in pairwise(offsets.tolist())]
+    names = [name.decode() for name in name_array(*store.names(dropped[:10])).to_pylist()]
     best = [[name, score] for name, score in zip(names, scores[dropped[:10]].tolist(), strict=True)]
     store.keep(numbers)
     kept = len(numbers) - len(dropped)

@@ -71,12 +71,7 @@ def scan_shard(task: ShardTask, most_rows: int) -> Scan:
 
 def count_shard(task: ShardTask, encoder: Encoder) -> StreamVocabulary:
     """Count the features of the rows that are not for the test."""
-    found = StreamVocabulary()
-    for part, batch in task.batches():
-        if part != TEST:
-            _, counted = encoder.count(batch)
-            found.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
-    return found
+    return encoder.vocabulary(task.batches(), StreamVocabulary())
 
 
 def encode_shard(task: ShardTask, encoder: Encoder) -> list[tuple[int, Any]]:
