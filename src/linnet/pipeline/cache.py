@@ -495,6 +495,7 @@ class Cache:
                     places.append(order[a + inside])
             first += n
         taken = concatenate(found, self.n_blocks, self.n_columns)
+        found.clear()  # rows are in memory twice at most
         back = np.argsort(np.concatenate(places), kind="stable") if places else np.zeros(0, np.int64)
         return taken.take(back)
 

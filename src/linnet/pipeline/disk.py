@@ -379,7 +379,8 @@ class DiskRows:
         traits = self.plan.traits
         plain = not self.counting and traits.gain_per_class
         whole, block = (8, 6) if plain else (24, 14)
-        self.one = self.entries <= self.budget.whole_entries(whole)
+        self.room = self.budget.whole_entries(whole)
+        self.one = self.entries <= self.room
         if not self.one and traits.sums == "no":
             raise LinnetError(f"{self.plan.name} needs all rows in memory; raise --max-memory, or use svm or logistic")
         share = self.sizes[DEV] / max(1, self.sizes[TRAIN] + self.sizes[DEV])
@@ -465,7 +466,8 @@ class DiskRows:
             y, numbers = (np.concatenate([one[k] for one in found]) for k in (1, 2))
             n_entries, n_dev = len(rows.indices), len(y) - len(found[0][1])
         of, dev = self.targets, np.arange(len(y) - n_dev, len(y)) if n_dev else None
-        return SearchRows(rows, of.of(y), n_entries, dev, of.weight(y, numbers), given_weight=of.given(y, numbers))
+        weight, given = of.weight(y, numbers), of.given(y, numbers)
+        return SearchRows(rows, of.of(y), n_entries, dev, weight, given_weight=given, most_entries=self.room)
 
     def counts(self) -> tuple[ClassCounts, Array]:
         """Return the documents of each class that hold each feature, and the classes, or labels, of as many rows."""

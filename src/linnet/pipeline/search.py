@@ -97,6 +97,8 @@ class SearchRows:
     """Values of min_df worth trying."""
     count: Callable[[AnyBlocks, str, npt.NDArray[np.int64]], Any] | None = None
     """count(features, tf, numbers) counts those rows again; None where their texts are not at hand."""
+    most_entries: int = CALIBRATION["most_entries"]
+    """Entries of the fit that calibrates, at most."""
 
 
 def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = (), cuts: tuple[int, ...] = ()) -> Axes:
@@ -238,7 +240,8 @@ def search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, m
             raise LinnetError("there are no settings to try")
         larger = None
         if plan.calibrate and not trials.stopped:
-            more = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups, **CALIBRATION)
+            sizes = CALIBRATION | {"most_entries": min(CALIBRATION["most_entries"], given.most_entries)}
+            more = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups, **sizes)
             if any(len(one.train) > len(other.train) for one, other in zip(more, folds, strict=True)):
                 again = _Trials(plan, given, more, features, n_classes, min_df, log, expected)
                 again.rough = False  # the intercept of a rough fit is not that of the last

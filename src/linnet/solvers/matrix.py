@@ -66,9 +66,11 @@ class Matrix:
         """Return the same rows as plain CSR: one segment a row, a value an entry."""
         if len(self.values) == len(self.indices) and self.scale is None and self.n_blocks == 1:
             return self
-        values = self.values if len(self.values) else np.ones(len(self.indices), dtype=self.values.dtype)
-        if self.scale is not None:
-            values = values * np.repeat(self.scale, np.diff(self.indptr)).astype(values.dtype)
+        scale = np.ones(1) if self.scale is None else self.scale
+        each = np.diff(self.indptr) if self.scale is not None else len(self.indices)
+        values = np.repeat(scale.astype(self.values.dtype), each)
+        if len(self.values):
+            values *= self.values
         return Matrix(
             np.ascontiguousarray(self.indptr[:: self.n_blocks]), self.indices, values, self.n_features, self.gain
         )
