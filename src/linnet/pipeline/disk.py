@@ -199,7 +199,7 @@ class DiskRows:
             y = self._numbered(scan)
             strata = y
             if self.sets is not None:  # the rarest label of each row: what a data set in memory is split by
-                rows = np.bincount(y, minlength=len(self.sets)) @ self.sets
+                rows = (np.bincount(y, minlength=len(self.sets))[:, None] * self.sets).sum(axis=0, dtype=np.int64)
                 rarest = np.where(self.sets, rows, len(y) + 1).argmin(axis=1)
                 strata = np.where(self.sets.any(axis=1), rarest, self.n_classes)[y]
             self.parts = Parts.exact(strata, shares, self.plan.seed)
