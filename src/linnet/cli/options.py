@@ -343,7 +343,7 @@ def max_memory(default: str | None = None) -> Callable[[F], F]:
 
 def engine(default: str | None = None) -> Callable[[F], F]:
     """Add --engine."""
-    what = "Let the workers of an engine do the work: local, dask or spark."
+    what = "Spread the files over the workers of an engine: local, dask or spark."
     return option("--engine", "NAME", what, default=default, show_default=bool(default))
 
 

@@ -20,7 +20,7 @@ from linnet.features.counting import NORM, TF
 from linnet.model.model import Model
 
 KINDS = {"words": 0, "vectors": 0, "chars": 1, "across": 2, "skips": 3, "position": 4}
-"""The blocks that exported models have, and the numbers of what is made of the tokens; a block is named by the first of its kind."""
+"""The blocks that exported models may have, and their numbers in C. A block of vectors is exported as one of words."""
 
 
 @dataclass(frozen=True)

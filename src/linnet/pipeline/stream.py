@@ -1,4 +1,4 @@
-"""Train on files of any size within a limit of memory, or on the workers of an engine.
+"""Train on files of any size within a limit of memory; the workers of an engine may read and encode them.
 
 What all passes over the files share: which rows are for training, dev and test, what is learned of them, and how batches are counted.
 """
