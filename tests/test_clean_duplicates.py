@@ -11,15 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnet._kernels.text import similarity, sketch_documents, word_keys
+from linnet._kernels.text import document_minima, similarity, sketch_documents, word_keys
 from linnet.errors import LinnetError
 from linnet.features.buffers import text_buffers
 from linnet.files import temporary_folder
 from linnet.text.clean.corpus import Repeats
 from linnet.text.duplicates import (
     Sketches,
+    _multipliers,
     bands_for,
     exact_groups,
+    most_near,
     near_groups,
     repeats,
     same_keys,
@@ -263,3 +265,19 @@ def test_known_duplicates_of_mpqa_and_imdb():
     both = set(near[:25000].tolist()) & set(near[25000:].tolist())
     assert len(both) >= 123
     assert repeats(near).sum() >= repeats(groups).sum()
+
+
+def test_a_quick_look_bounds_the_share_of_near_duplicates():
+    """It is no less than the share that the groups come to, and its minima are those of the sketches."""
+    rng = np.random.default_rng(0)
+    words = [f"w{k}" for k in range(3000)]
+    texts = [" ".join(rng.choice(words, rng.integers(4, 40))) for _ in range(400)]
+    near = [text + " more" for text in texts[:150] if text.count(" ") > 16]
+    for some in (texts, texts + near, [*texts, "", "?!"], []):
+        sizes = np.bincount(near_groups(some), minlength=1)
+        copied = sizes[sizes > 1].sum() / max(1, len(some))
+        assert copied <= most_near(some) <= copied + 0.1
+    by, piece = _multipliers(6), text_buffers(texts)[0]
+    minima, scratch = np.empty((len(texts), 6), np.uint32), np.empty(1000, np.uint64)
+    document_minima(piece.data, piece.offsets, 0, len(texts), 3, by, scratch, minima)
+    np.testing.assert_array_equal(minima, Sketches.of(texts, 6).minima)

@@ -76,7 +76,7 @@ cdef int compare_hashes(const void* a, const void* b) noexcept nogil:
 
 
 cdef int64_t shingle(uint64_t* words, int64_t n, int64_t size) noexcept nogil:
-    """Turn word hashes into the sorted distinct hashes of their shingles, in place; return how many."""
+    """Turn word hashes into the hashes of their shingles, in place; return how many."""
     cdef int64_t i, k, m, top = size if size < n else n
     cdef uint64_t h
     if n == 0:
@@ -87,11 +87,18 @@ cdef int64_t shingle(uint64_t* words, int64_t n, int64_t size) noexcept nogil:
         for k in range(top):
             h = mix(h ^ words[i + k]) + <uint64_t>0x9E3779B97F4A7C15
         words[i] = mix(h)
-    qsort(words, <size_t>m, sizeof(uint64_t), compare_hashes)
-    k = 1
-    for i in range(1, m):
-        if words[i] != words[i - 1]:
-            words[k] = words[i]
+    return m
+
+
+cdef int64_t distinct_hashes(uint64_t* hashes, int64_t n) noexcept nogil:
+    """Sort hashes and drop those that repeat, in place; return how many are left."""
+    cdef int64_t i, k = 1
+    if n == 0:
+        return 0
+    qsort(hashes, <size_t>n, sizeof(uint64_t), compare_hashes)
+    for i in range(1, n):
+        if hashes[i] != hashes[i - 1]:
+            hashes[k] = hashes[i]
             k += 1
     return k
 
@@ -144,6 +151,27 @@ cdef void take_minima(const uint64_t* hashes, int64_t n, const uint64_t* by, int
         out[i % m] = least(out[i % m], hashes[i // m] * by[i % m])
 
 
+cdef void all_minima(const uint64_t* hashes, int64_t n, const uint64_t* by, int64_t m, uint32_t* out) noexcept nogil:
+    """Write the least of (hash * by[j]) >> 32 for each multiplier, all ones where there are no hashes."""
+    cdef int64_t j
+    for j in range(m):
+        out[j] = <uint32_t>0xFFFFFFFF
+    for j in range(0, m, 4):   # four at a time: the multiplications do not wait for each other
+        take_minima(hashes, n, &by[j], m - j if m - j < 4 else 4, &out[j])
+
+
+def document_minima(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last, int64_t size,
+                    const uint64_t[::1] multipliers, uint64_t[::1] scratch, uint32_t[:, ::1] minima):
+    """Write the minima of documents first..last-1 alone: those of sketch_documents, which sorts shingles and keeps some."""
+    cdef int64_t d, n
+    with nogil:
+        for d in range(first, last):
+            n = offsets[d + 1] - offsets[d]
+            n = hash_words(&data[offsets[d]] if n else NULL, n, &scratch[0])
+            n = shingle(&scratch[0], n, size)
+            all_minima(&scratch[0], n, &multipliers[0], multipliers.shape[0], &minima[d - first, 0])
+
+
 def sketch_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_t first, int64_t last, int64_t size,
                      const uint64_t[::1] multipliers, uint64_t[::1] scratch, uint64_t[::1] keys, int32_t[::1] totals,
                      uint32_t[:, ::1] smallest, uint32_t[:, ::1] minima):
@@ -153,7 +181,7 @@ def sketch_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_
     smallest: the k smallest shingle hashes (their upper halves), sorted. minima: one for each multiplier, all ones for
     a document without words. scratch holds as many values as the longest document has bytes.
     """
-    cdef int64_t d, i, j, n, row, m = multipliers.shape[0], k = smallest.shape[1]
+    cdef int64_t d, i, n, row, k = smallest.shape[1]
     cdef const uint8_t* p
     with nogil:
         for d in range(first, last):
@@ -162,14 +190,11 @@ def sketch_documents(const uint8_t[::1] data, const int64_t[::1] offsets, int64_
             p = &data[offsets[d]] if n else NULL
             n = hash_words(p, n, &scratch[0])
             keys[row] = key_of(&scratch[0], n, p, offsets[d + 1] - offsets[d])
-            n = shingle(&scratch[0], n, size)
+            n = distinct_hashes(&scratch[0], shingle(&scratch[0], n, size))
             totals[row] = <int32_t>n
             for i in range(n if n < k else k):
                 smallest[row, i] = <uint32_t>(scratch[i] >> 32)
-            for j in range(m):
-                minima[row, j] = <uint32_t>0xFFFFFFFF
-            for j in range(0, m, 4):   # four at a time: the multiplications do not wait for each other
-                take_minima(&scratch[0], n, &multipliers[j], m - j if m - j < 4 else 4, &minima[row, j])
+            all_minima(&scratch[0], n, &multipliers[0], multipliers.shape[0], &minima[row, 0])
 
 
 cdef double alike(const uint32_t* a, int64_t n, const uint32_t* b, int64_t m, int64_t k) noexcept nogil:

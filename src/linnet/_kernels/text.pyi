@@ -163,6 +163,9 @@ def count_lengths(data: Bytes, offsets: Int64s, scratch: Scratch, out: Float64s)
 # minhash.pyx
 
 def word_keys(data: Bytes, offsets: Int64s, scratch: UInt64s, keys: UInt64s) -> None: ...
+def document_minima(
+    data: Bytes, offsets: Int64s, first: int, last: int, size: int, multipliers: UInt64s, scratch: UInt64s, minima: UInt32s,
+) -> None: ...  # fmt: skip
 def sketch_documents(
     data: Bytes, offsets: Int64s, first: int, last: int, size: int, multipliers: UInt64s, scratch: UInt64s,
     keys: UInt64s, totals: Int32s, smallest: UInt32s, minima: UInt32s,

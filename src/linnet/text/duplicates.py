@@ -20,25 +20,29 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from linnet._kernels.text import link_similar, sketch_documents, word_keys
+from linnet._kernels.text import document_minima, link_similar, sketch_documents, word_keys
 from linnet.array_types import Bools, Hashes, Hashes32, Ints
 from linnet.data.arrays import call, cast, filled, to_numbers
 from linnet.errors import DataError, check_choice
 
 #: What counts as the same text: as it stands; but for white space; but for case, white space and signs.
 SAME = ("exact", "spaces", "words")
+NEAR = 0.8  # the similarity from which two texts are near duplicates
+SHINGLE = 3  # words in a row
+BANDS, BAND = 4, 4  # for a quick look: how many bands, and the minima of each
 KEPT = 256  # smallest hashes kept of each document: similarities are within about 0.03
 MISSED = 0.002  # the share of pairs at the threshold that the bands may miss
 PATIENCE = 64
 MINIMA = 128
 _CHUNK = 2048
+Made = TypeVar("Made")
 
 
 def same_keys(texts: Sequence[str], same: str = "exact") -> Hashes:
@@ -121,27 +125,20 @@ class Sketches(NamedTuple):
     values: Hashes32  # the smallest hashes of each document, sorted
 
     @classmethod
-    def of(cls, texts: Any, n_minima: int, shingle: int = 3, threads: int | None = None) -> Sketches:
+    def of(cls, texts: Any, n_minima: int, shingle: int = SHINGLE, threads: int | None = None) -> Sketches:
         """Sketch texts."""
-        from linnet.features.buffers import text_buffers
-
-        pieces = [piece for piece in text_buffers(texts) if len(piece)]
-        jobs = [(p, a, min(a + _CHUNK, len(p))) for p in pieces for a in range(0, len(p), _CHUNK)]
         multipliers = _multipliers(n_minima)
 
-        def work(job: Any) -> Sketches:
-            piece, a, b = job
+        def work(piece: Any, a: int, b: int, scratch: Hashes) -> Sketches:
             keys, totals = np.empty(b - a, np.uint64), np.empty(b - a, np.int32)
             smallest, minima = np.empty((b - a, KEPT), np.uint32), np.empty((b - a, n_minima), np.uint32)
-            scratch = np.empty(int(np.diff(piece.offsets[a : b + 1]).max()) + 1, np.uint64)
             sketch_documents(
                 piece.data, piece.offsets, a, b, shingle, multipliers, scratch, keys, totals, smallest, minima
             )
             counts = np.minimum(totals, KEPT).astype(np.int64)
             return cls(keys, minima, counts, smallest[np.arange(KEPT) < counts[:, None]])
 
-        with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-            return cls.joined(list(pool.map(work, jobs)), n_minima)
+        return cls.joined(_each_chunk(texts, work, threads), n_minima)
 
     @classmethod
     def joined(cls, parts: list[Sketches], n_minima: int) -> Sketches:
@@ -157,15 +154,28 @@ class Sketches(NamedTuple):
         distinct = np.flatnonzero((first == np.arange(n)) & (self.counts > 0))
         for band in range(bands):
             key = _band_keys(self.minima[distinct, band * rows : (band + 1) * rows])
-            ordered = np.sort(key)
-            twice = ordered[1:][ordered[1:] == ordered[:-1]]
-            if len(twice):
-                meets = np.flatnonzero(twice[np.searchsorted(twice, key).clip(max=len(twice) - 1)] == key)
+            meets = _meeting(key)
+            if len(meets):
                 meets = meets[np.argsort(key[meets], kind="stable")]
                 link_similar(distinct[meets], key[meets], starts, self.values, KEPT, threshold, PATIENCE, parent)
         while not np.array_equal(parent[parent], parent):
             parent = parent[parent]
         return _numbered(parent[first])
+
+
+def _each_chunk(texts: Any, work: Callable[[Any, int, int, Hashes], Made], threads: int | None) -> list[Made]:
+    """Return work(piece, first, last, scratch) of each some thousand texts, in order; scratch has room for their hashes."""
+    from linnet.features.buffers import text_buffers
+
+    pieces = [piece for piece in text_buffers(texts) if len(piece)]
+    jobs = [(p, a, min(a + _CHUNK, len(p))) for p in pieces for a in range(0, len(p), _CHUNK)]
+
+    def run(job: tuple[Any, int, int]) -> Made:
+        piece, a, b = job
+        return work(piece, a, b, np.empty(int(np.diff(piece.offsets[a : b + 1]).max()) + 1, np.uint64))
+
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        return list(pool.map(run, jobs))
 
 
 def _multipliers(n: int) -> Hashes:
@@ -183,6 +193,19 @@ def _band_keys(minima: Hashes32) -> Hashes:
     return key
 
 
+def _meeting(key: Hashes) -> Ints:
+    """Return the rows whose key another row has, too.
+
+    >>> _meeting(np.array([3, 1, 3, 2], np.uint64)).tolist()
+    [0, 2]
+    """
+    ordered = np.sort(key)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(twice):
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(twice[np.searchsorted(twice, key).clip(max=len(twice) - 1)] == key)
+
+
 def _first_of(keys: Hashes) -> Ints:
     """Return, for each row, the first row with the same key."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -196,7 +219,30 @@ def _numbered(roots: Ints) -> Ints:
     return (np.cumsum(is_first) - 1)[roots]
 
 
-def near_groups(texts: Any, threshold: float = 0.8, *, shingle: int = 3, threads: int | None = None) -> Ints:
+def most_near(texts: Any, threads: int | None = None) -> float:
+    """Return about the most that the share of rows with a near duplicate can be, as ``near_groups`` finds them by default.
+
+    Two near duplicates share all minima of one of a few bands with a probability of 0.88 or more. It takes a fifth of the time
+    of the groups, and says where they need not be made.
+
+    >>> most_near(["the cat sat on the mat and slept all day long", "the cat sat on the mat and slept all day", "no", "yes"])
+    0.568...
+    """
+    multipliers = _multipliers(BANDS * BAND)
+
+    def work(piece: Any, a: int, b: int, scratch: Hashes) -> Hashes32:
+        minima = np.empty((b - a, len(multipliers)), np.uint32)
+        document_minima(piece.data, piece.offsets, a, b, SHINGLE, multipliers, scratch, minima)
+        return minima
+
+    found = np.concatenate([np.zeros((0, len(multipliers)), np.uint32), *_each_chunk(texts, work, threads)])
+    near = np.zeros(len(found), dtype=bool)
+    for band in range(0, len(multipliers), BAND):
+        near[_meeting(_band_keys(found[:, band : band + BAND]))] = True
+    return min(1.0, float(near.sum() / max(1, len(near)) / (1 - (1 - NEAR**BAND) ** BANDS)))
+
+
+def near_groups(texts: Any, threshold: float = NEAR, *, shingle: int = SHINGLE, threads: int | None = None) -> Ints:
     """Return a group number for each row; rows that share most of their word shingles have the same number.
 
     Two rows are near duplicates if the Jaccard similarity of their sets of `shingle` consecutive words (case and signs
