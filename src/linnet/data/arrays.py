@@ -208,7 +208,7 @@ def take(column: pa.ChunkedArray, indices: np.ndarray) -> pa.ChunkedArray:
     if column.num_chunks > 1 and np.all(indices[1:] > indices[:-1]):  # take would join the chunks first: a whole copy
         mask = np.zeros(len(column), dtype=bool)
         mask[indices] = True
-        return column.filter(booleans(mask))
+        return call("filter", column, booleans(mask))
     return call("take", column, integers(indices))
 
 
