@@ -25,10 +25,12 @@ from linnet.solvers.callbacks import History
 from linnet.values import label_number, plain_list
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from linnet.features.derived import Part
     from linnet.pipeline.learner import IncrementalLearner, Progressive
     from linnet.pipeline.plan import Plan
-    from linnet.pipeline.search import SearchResult
+    from linnet.pipeline.search import HeldOut, SearchResult
 
 __all__ = ["Event", "TextClassifier", "load"]
 
@@ -145,6 +147,7 @@ class TextClassifier(Estimator):
         on_event: OnEvent | None = None,
         part: Part | None = None,
         found: SearchResult | None = None,
+        held_out: Future[HeldOut] | None = None,
         on_found: OnFound | None = None,
     ) -> TextClassifier:
         """Learn from a Dataset, or from texts and labels; rows (dicts, a table) and labels do where features read columns.
@@ -155,20 +158,22 @@ class TextClassifier(Estimator):
         weigh 1 otherwise. groups holds a value a row: rows of one group are never on
         both sides of a fold. Ctrl-C while settings are tried keeps the best so far; in the last fit it keeps the weights so
         far. With refit=False the dev rows are held out of the last fit too: history_ then has the dev accuracy after every
-        epoch, and Ctrl-C keeps the weights that did best on them. part and found are work that is done already: the counts
-        of these rows, and the end of the search, which on_found is given when it is there.
+        epoch, and Ctrl-C keeps the weights that did best on them. part, found and held_out are work that another fit does: the
+        counts of these rows, the end of the search, and what will be learned on held-out rows. on_found is given the last two
+        when the search ends: another fit, to all rows, follows, so the dev rows are not fitted here.
         """
         from linnet.pipeline.fit import fit
         from linnet.pipeline.rows import MemoryRows
 
         plan, log = self.plan(), Log(on_event, on_found)
+        plan = plan if on_found is None else replace(plan, refit=False)
         rows = MemoryRows(plan, X, y, dev=dev, sample_weight=sample_weight, groups=groups, part=part)
         if plan.unlabelled is None:
-            self.model_ = fit(plan, rows, log, found)
+            self.model_ = fit(plan, rows, log, found, held_out)
         else:
             from linnet.pipeline.unlabelled import fit_em
 
-            self.model_ = fit_em(plan, rows, plan.unlabelled, log, found)
+            self.model_ = fit_em(plan, rows, plan.unlabelled, log, found, held_out)
         self.history_ = log.history
         self.search_, self.interrupted_ = log.found, log.interrupted
         self.indicators_ = getattr(y, "ndim", 1) == 2
@@ -276,15 +281,18 @@ class TextClassifier(Estimator):
     def refitted(
         self, X: Any, y: Any = None, *, dev: Any = None, sample_weight: npt.ArrayLike | None = None,
         on_event: OnEvent | None = None, part: Part | None = None, found: SearchResult | None = None,
+        held_out: Future[HeldOut] | None = None,
     ) -> TextClassifier:  # fmt: skip
         """Return a classifier with the settings and the calibration of this one, fitted on these rows of the same labels.
 
         For a last fit on all rows, once the score is known: those of the test teach something too. dev are the rows, if
-        any, that settings were chosen on and that X does not have. part and found are as in ``fit``.
+        any, that settings were chosen on and that X does not have. part, found and held_out are as in ``fit``.
         """
         again = type(self)(**self.get_params(deep=False))
-        found = found or self.search_
-        return again.fit(X, y, dev=dev, sample_weight=sample_weight, on_event=on_event, part=part, found=found)
+        return again.fit(
+            X, y, dev=dev, sample_weight=sample_weight, on_event=on_event, part=part, found=found or self.search_,
+            held_out=held_out,
+        )  # fmt: skip
 
     def plan(self) -> Plan:
         """Return everything that was asked for, resolved into one value; wrong settings are refused."""

@@ -29,7 +29,7 @@ from linnet.values import as_bytes, parse_settings, size_text
 
 if TYPE_CHECKING:
     from linnet.pipeline.events import Event, OnEvent
-    from linnet.pipeline.search import SearchResult
+    from linnet.pipeline.search import HeldOut, SearchResult
     from linnet.pipeline.stream import StreamResult
 
 COUNTED_ONCE = 200_000_000  # bytes of text up to which the counts of all rows are kept for the last fit
@@ -126,7 +126,9 @@ def train(data: tuple[str, ...], **options: Any) -> None:
             _say_of_folds(run.judged, result.n)
     say_sealed(seal)
     if run.judged is not clf:
-        say("the score is of a model that had not seen the test rows; the saved one has learned from them too")
+        fitted = clf.card["data"]["rows_fitted"]
+        seen = run.judged.card["data"]["rows_fitted"]
+        say(f"the score is of a model fitted on {seen:,} rows; the saved one has learned from all {fitted:,}")
     size, model = size_text(out.stat().st_size), clf.artefact
     click.echo(f"saved {out} ({size}, {model.n_features:,} features, {len(model.classes)} classes)")
     if out.stat().st_size > LARGE_FILE:
@@ -241,10 +243,12 @@ class _Refit:
         """End the last fit where the one before it ends in an error or by a signal."""
         self.ended = kind is not None
 
-    def __call__(self, found: SearchResult) -> None:
-        """Begin where the settings are found."""
+    def __call__(self, found: SearchResult, held_out: Future[HeldOut] | None = None) -> None:
+        """Begin where the settings are found; the fit that found them calibrates meanwhile."""
         if self.at_once and self.given["part"].shared.n_entries <= AT_ONCE:
-            fit = partial(self.clf.refitted, self.rows, **self.given, on_event=self._note, found=found)
+            fit = partial(
+                self.clf.refitted, self.rows, **self.given, on_event=self._note, found=found, held_out=held_out
+            )
             self.fitted = ThreadPoolExecutor(1).submit(fit)
             self.fitted.add_done_callback(lambda _: self.events.put(None))
 

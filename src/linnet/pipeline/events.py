@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from linnet.solvers.callbacks import Epoch, History
 
 if TYPE_CHECKING:
-    from linnet.pipeline.search import SearchResult, Trial
+    from concurrent.futures import Future
+
+    from linnet.pipeline.search import HeldOut, SearchResult, Trial
 
 INTERVAL = 0.2  # seconds between two reports of a meter
 
@@ -34,7 +36,7 @@ class Event:
 
 
 OnEvent = Callable[[Event], None]
-OnFound = Callable[["SearchResult"], None]
+OnFound = Callable[["SearchResult", "Future[HeldOut]"], None]
 
 
 class Log:
@@ -81,11 +83,11 @@ class Log:
             "chosen", _text(best.settings), dev_accuracy=best.accuracy, metric=best.metric, dev_rows=len(best.rows)
         )
 
-    def settled(self, found: SearchResult) -> None:
-        """Settings and calibration are settled; what is left is the last fit."""
+    def settled(self, found: SearchResult, held_out: Future[HeldOut]) -> None:
+        """Settings are settled; what is left is the last fit, and what is learned on held-out rows meanwhile."""
         self.found = found
         if self.on_found is not None:
-            self.on_found(found)
+            self.on_found(found, held_out)
 
     def epoch(self, epoch: Epoch, _: Callable[[], Any]) -> None:
         """An epoch of the last fit was made."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -25,39 +27,65 @@ from linnet.pipeline.crossval import Fitted, Weighting, fit_rows, folded_best, o
 from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import MemoryRows, RowStore
-from linnet.pipeline.search import SearchResult, Trial, combinations, search
+from linnet.pipeline.search import (
+    HeldOut,
+    Larger,
+    SearchResult,
+    Trial,
+    combinations,
+    fit_larger,
+    larger_folds,
+    search,
+)
+from linnet.solvers.callbacks import Epoch, OnEpoch
 from linnet.solvers.losses import sigmoid
 from linnet.solvers.network import DenseLayers, finish, scaled
 from linnet.values import label_number
 
+AT_ONCE = 20_000_000  # entries up to which two fits at a time cost little memory
 
-def fit(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None) -> Model:
-    """Return the fitted model. found is what the search would come to, where that is known already."""
+
+def fit(
+    plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None, held_out: Future[HeldOut] | None = None
+) -> Model:
+    """Return the fitted model. found is what the search would come to, where that is known already.
+
+    held_out is what a fit that goes on meanwhile learns on held-out rows.
+    """
     if not plan.traits.learns:
         return _build(plan, store, log)
-    plan, found = choose(plan, store, log, found)
-    return fit_chosen(plan, store, log, found)
+    chosen, settled = choose(plan, store, log, found)
+    return fit_chosen(chosen, store, log, settled, held_out)
 
 
-def fit_chosen(plan: Plan, store: RowStore, log: Log, found: SearchResult) -> Model:
-    """Fit the chosen settings to rows that are counted, and calibrate."""
-    if plan.calibrate and found.calibration is None:
+def fit_chosen(
+    plan: Plan, store: RowStore, log: Log, found: SearchResult, held_out: Future[HeldOut] | None = None
+) -> Model:
+    """Fit the chosen settings to rows that are counted, and calibrate on held-out rows, unless another fit does."""
+    own = held_out is None and found.held_out is None
+    held_out = held_out or Future()
+    if found.held_out is not None:
+        held_out.set_result(found.held_out)
+    log.settled(found, held_out)
+    estimator, kept, selected = plan.make(found.best.settings), None, None
+    larger = _hold_out(plan, store, log, found, held_out) if own else None
+    if larger is not None:
+        W, b, weights, kept = larger.fitted.W, larger.fitted.b, larger.fitted.weights, larger.columns
+    else:
+        selected = _select(plan, store, log)
+        weights = store.feature_weights(plan.features, float(found.best.settings["ratio"]))
+        W, b = _fit(estimator, plan, store, weights, log)
+    if own and plan.calibrate:
         log.stage("calibrate", "calibrating")
-        best = found.for_calibration
-        soft = None if plan.label_smoothing else best.soft  # smoothed labels are not what is calibrated to
-        found = replace(found, calibration=calibrate(best, plan.calibrate, soft))
-    log.settled(found)
-    calibration = found.calibration if plan.calibrate else None
-    selected = _select(plan, store, log)
-    weights = store.feature_weights(plan.features, float(found.best.settings["ratio"]))
-    estimator = plan.make(found.best.settings)
-    W, b = _fit(estimator, plan, store, weights, log)
+    log.found = found = replace(found, held_out=held_out.result())
+    assert found.held_out is not None  # noqa: S101 - for mypy
+    calibration = found.held_out.calibration if plan.calibrate else None
     if calibration is not None:
         W, b = scaled(W, b, calibration.scale, float(calibration.shift[0]))  # with a score a class: 0
     card = card_of(plan, store, found, calibration)
     if selected is not None:
         card["selection"] = selected
-    columns, computed, computed_weights = fold(store, weights, W)
+    columns, computed, computed_weights = fold(store, weights, W, kept)
     model = assemble(columns, plan.features, store.classes, b, bool(plan.calibrate), card)
     if plan.features.hash_bits and store.blocks and isinstance(store, MemoryRows):
         from linnet.explain.weights import name_columns
@@ -65,11 +93,54 @@ def fit_chosen(plan: Plan, store: RowStore, log: Log, found: SearchResult) -> Mo
         model = name_columns(model, store.buffers, np.flatnonzero(store.rows.document_frequency()), NAMED_FEATURES)
     model = replace(model, multilabel=found.best.y.ndim == 2)
     model = replace(model, learned=_learned(plan, estimator, model, store))
-    model = _with_decision(plan, model, found.for_calibration, calibration)
+    model = _with_decision(plan, model, found.held_out.trial, calibration)
     if computed:
         model = replace(model, computed=computed, computed_weights=computed_weights)
     model = model.with_training_texts(store.training_texts())
     return model if plan.full_precision else model.compact()
+
+
+def _hold_out(plan: Plan, store: RowStore, log: Log, found: SearchResult, held_out: Future[HeldOut]) -> Larger | None:
+    """Learn the calibration on rows that are held out of a fit like the last one.
+
+    Where that fit is to the rows of the last one it is the last one, and returned. Else it is made beside it, in a thread,
+    where that takes little memory, or before it.
+    """
+    rows = store.search_rows()
+    folds = larger_folds(plan, found, rows) if plan.calibrate else []
+
+    def calibrated(threads: int, on_epoch: OnEpoch | None) -> Larger | None:
+        try:
+            made = (len(store.classes), store.min_df, threads, on_epoch)
+            larger = fit_larger(plan, found.best.settings, folds, rows, store.blocks, *made) if folds else None
+            best = found.best if larger is None else larger.trial
+            soft = None if plan.label_smoothing else best.soft  # smoothed labels are not what is calibrated to
+            held_out.set_result(HeldOut(best, calibrate(best, plan.calibrate, soft) if plan.calibrate else None))
+        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            held_out.set_exception(error)
+            return None
+        return larger
+
+    def stop(_: Epoch, __: Any) -> None:
+        if log.interrupted:
+            raise KeyboardInterrupt
+
+    if isinstance(store, MemoryRows) and folds and plan.features.select is None:
+        plain = not (plan.watch or store.computed or plan.features.hash_bits) and plan.traits.sums == "problem"
+        if plain and np.array_equal(folds[0].train, store.final):
+            _begin(
+                plan.make(found.best.settings), store, None if store.weight is None else store.weight[store.final], log
+            )
+            larger = calibrated(plan.threads, log.epoch)
+            held_out.result()
+            log.interrupted |= larger is None
+            return larger
+        if plan.threads > 1 and log.on_found is None and rows.n_entries <= AT_ONCE:
+            Thread(target=calibrated, args=(1, stop), daemon=True).start()
+            return None
+    calibrated(plan.threads, log.trial if log.on_event else None)
+    held_out.result()
+    return None
 
 
 def choose(plan: Plan, store: RowStore, log: Log, found: SearchResult | None = None) -> tuple[Plan, SearchResult]:
@@ -139,12 +210,16 @@ def _learned(plan: Plan, estimator: Any, model: Model, store: RowStore) -> Learn
     return counted.by_slot(model.table.find(store.fingerprints) if len(model.slots) else None)
 
 
+def _begin(model: Any, store: RowStore, weight: Floats | None, log: Log, where: str = "") -> None:
+    """Report that the last fit begins, on rows of these weights."""
+    log.weight = (store.n_fitted if weight is None else arithmetic.total(weight)) * model.get_params().get("C", 1.0)
+    log.stage("fit", f"fitting on {store.n_fitted:,} rows{where}")
+
+
 def _fit(model: Any, plan: Plan, store: RowStore, weights: FeatureWeights, log: Log) -> Fitted:
     """Fit the chosen settings on all rows."""
     rows = store.fitted()
-    total = store.n_fitted if rows is None or rows.weight is None else arithmetic.total(rows.weight)
-    log.weight = total * model.get_params().get("C", 1.0)
-    log.stage("fit", f"fitting on {store.n_fitted:,} rows" + ("" if rows is not None else " in blocks"))
+    _begin(model, store, None if rows is None else rows.weight, log, "" if rows is not None else " in blocks")
     weighting = Weighting.of(model, weights, plan.features, store.blocks)
     if rows is not None:
         found = fit_rows(weighting, model, rows, len(store.classes), plan.threads, log.epoch)
@@ -278,8 +353,18 @@ def assemble(
     )  # fmt: skip
 
 
-def fold(store: RowStore, weights: FeatureWeights, W: Floats32) -> tuple[WeightedColumns, ComputedBlocks, Floats32]:
-    """Return the counted columns with those that computed blocks fold into, the computed blocks that stay, their weights."""
+def fold(
+    store: RowStore, weights: FeatureWeights, W: Floats32, kept: Ints | None = None
+) -> tuple[WeightedColumns, ComputedBlocks, Floats32]:
+    """Return the counted columns with those that computed blocks fold into, the computed blocks that stay, their weights.
+
+    kept are the columns that W has, where that is not all of them.
+    """
+    if kept is not None:
+        columns = WeightedColumns(
+            store.fingerprints[kept], lambda some: store.names(kept[some]), store.blocks, weights.norm, W
+        )
+        return columns, (), W[:0]
     n = store.n_columns
     found = [(store.fingerprints, weights.norm, W[:n])]
     names: list[str] = []

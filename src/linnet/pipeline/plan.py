@@ -37,6 +37,8 @@ class Plan:
     class_weight: Any = None
     label_smoothing: float = 0.0
     refit: bool = True
+    watch: bool = False
+    """Whether dev rows that are not fitted are scored after every epoch."""
     calibrate: bool | str = True
     decision: Mapping[str, Any] = field(default_factory=dict)  # as the user gave it
     full_precision: bool = False
@@ -104,7 +106,7 @@ class Plan:
         seeded = {"random_state": clf.random_state} if "random_state" in known else {}
         return cls(
             name, model, features, {**seeded, **fixed}, dict(clf.params or {}), clf.class_weight,
-            share_below_one("label_smoothing", clf.label_smoothing), clf.refit, clf.calibrate, dict(clf.decision or {}),
+            share_below_one("label_smoothing", clf.label_smoothing), clf.refit, not clf.refit, clf.calibrate, dict(clf.decision or {}),
             clf.full_precision, clf.random_state, thread_count(clf.n_jobs), unlabelled,
         )  # fmt: skip
 

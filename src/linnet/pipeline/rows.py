@@ -238,8 +238,8 @@ class MemoryRows:
         self.class_rows = self.y.sum(axis=0) if several else np.bincount(self.y, minlength=len(self.classes))
         self.n_rows = len(labels)
         self.n_dev = 0 if self.dev is None else len(self.dev)
-        watched = self.dev is not None and not plan.refit
-        self.final = np.arange(n_train) if watched else np.arange(len(labels))
+        self.final = np.arange(n_train if self.dev is not None and not plan.refit else len(labels))
+        self.watch = plan.watch
         self.n_fitted = len(self.final)
         self.part, self.source = part, X
 
@@ -356,7 +356,7 @@ class MemoryRows:
     def fitted(self) -> FittedRows:
         """Return the rows of the last fit."""
         held_out = None
-        if self.dev is not None and len(self.final) < len(self.y):
+        if self.watch and self.dev is not None:
             held_out = self.rows.take(self.dev), self.y[self.dev]
         weight = None if self.weight is None else self.weight[self.final]
         return FittedRows(self._final_rows(), self.y[self.final], weight, held_out)

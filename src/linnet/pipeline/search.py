@@ -56,25 +56,29 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """The held-out scores that are most like those of the final model, and the calibration that was learned on them."""
+
+    trial: Trial
+    calibration: Calibration | None
+
+
+@dataclass(frozen=True)
 class SearchResult:
     """The best trial and all of them, in order."""
 
     best: Trial
     tried: tuple[Trial, ...]
     folds: int
-    larger: Trial | None = None
-    """The best settings once more, fitted on more rows than the search was, where rows are many."""
-    calibration: Calibration | None = None
-    """What was learned on the held-out scores, once that is done."""
     judged_on: tuple[Fold, ...] = ()
     """The folds themselves."""
+    n_entries: int = 0
+    """Entries of the rows that were searched; 0 where the settings are not fitted once more to calibrate."""
+    n_classes: int = 0
     unlabelled: float = 0.0
     """The weight of texts without labels, for naive Bayes."""
-
-    @property
-    def for_calibration(self) -> Trial:
-        """The held-out scores that are most like those of the final model."""
-        return self.larger or self.best
+    held_out: HeldOut | None = field(default=None, repr=False)
+    """What the fit after the search learned on held-out rows, once it is done."""
 
 
 @dataclass(frozen=True)
@@ -238,18 +242,57 @@ def search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, m
                 raise
         if best is None:
             raise LinnetError("there are no settings to try")
-        larger = None
-        if plan.calibrate and not trials.stopped:
-            sizes = CALIBRATION | {"most_entries": min(CALIBRATION["most_entries"], given.most_entries)}
-            more = choose_folds(given.y, n_classes, given.dev, given.n_entries, plan.seed, given.groups, **sizes)
-            if any(len(one.train) > len(other.train) for one, other in zip(more, folds, strict=True)):
-                again = _Trials(plan, given, more, features, n_classes, min_df, log, expected)
-                again.rough = False  # the intercept of a rough fit is not that of the last
-                try:
-                    larger = again.on_all_folds(best.settings)
-                except KeyboardInterrupt:  # what the search found will do
-                    log.interrupted = True
-        return SearchResult(best, trials.tried(), len(folds), larger, judged_on=tuple(folds))
+        n_entries = 0 if trials.stopped else given.n_entries
+        return SearchResult(best, trials.tried(), len(folds), tuple(folds), n_entries, n_classes)
+
+
+@dataclass(frozen=True)
+class Larger:
+    """The chosen settings, fitted to more rows than the search had: the trial, the fit of the first fold, its columns."""
+
+    trial: Trial
+    fitted: Scored
+    columns: npt.NDArray[np.int64]
+
+
+def larger_folds(plan: Plan, found: SearchResult, given: SearchRows) -> list[Fold]:
+    """Return the folds of a fit that calibrates, where the search took a sample of many rows; none where it had as many."""
+    if not found.n_entries:
+        return []
+    sizes = CALIBRATION | {"most_entries": min(CALIBRATION["most_entries"], given.most_entries)}
+    n_classes = found.n_classes
+    folds = choose_folds(given.y, n_classes, given.dev, found.n_entries, plan.seed, given.groups, **sizes)
+    larger = any(len(one.train) > len(other.train) for one, other in zip(folds, found.judged_on, strict=True))
+    return folds if larger else []
+
+
+def fit_larger(
+    plan: Plan, settings: dict[str, Any], folds: list[Fold], given: SearchRows, blocks: Blocks, n_classes: int, min_df: int,
+    threads: int, on_epoch: OnEpoch | None,
+) -> Larger | None:  # fmt: skip
+    """Fit settings on folds, and not roughly: the intercept of a rough fit is not that of the last. None after Ctrl-C."""
+    rows, fits = CrossValidation(given.rows, blocks, given.y, n_classes, min_df=min_df, select=plan.features.select), []
+    for fold in folds:
+        one = rows.fit(
+            fold, plan.make(settings), plan.features, float(settings["ratio"]), sample_weight=given.weight,
+            given_weight=given.given_weight, threads=threads, on_epoch=on_epoch,
+        )  # fmt: skip
+        if one.interrupted:
+            return None
+        fits.append(one)
+    trial = trial_of(settings, folds, [one.scores for one in fits], given)
+    return Larger(trial, fits[0], rows.part(folds[0]).columns)
+
+
+def trial_of(settings: dict[str, Any], folds: Sequence[Fold], scores: list[Any], given: SearchRows) -> Trial:
+    """Judge settings by the scores of the held-out rows of some folds."""
+    rows = np.concatenate([fold.held_out for fold in folds[: len(scores)]])
+    S, y = np.concatenate(scores), given.y[rows]
+    right = correct(S, y)
+    metric = "R-precision" if y.ndim == 2 else "accuracy"
+    weight = given.given_weight
+    soft = weight[rows] if weight is not None and weight.ndim == 2 else None
+    return Trial(settings, float(right.mean()), right, S, rows, y, metric, soft)
 
 
 class _Trials:
@@ -283,12 +326,6 @@ class _Trials:
             self._judge(settings)
         if new:
             self.log.candidate(self._trial(settings), len(self.scores), self.expected)
-        return self._trial(settings)
-
-    def on_all_folds(self, settings: dict[str, Any]) -> Trial:
-        """Judge settings on every fold."""
-        while self._judged(settings) < len(self.folds):
-            self._judge(settings)
         return self._trial(settings)
 
     def race(self, settings: list[dict[str, Any]]) -> dict[str, Any]:
@@ -336,14 +373,7 @@ class _Trials:
         return len(self.scores.get(_key(settings), ()))
 
     def _trial(self, settings: dict[str, Any]) -> Trial:
-        scores = self.scores[_key(settings)]
-        rows = np.concatenate([fold.held_out for fold in self.folds[: len(scores)]])
-        S, y = np.concatenate(scores), self.given.y[rows]
-        right = correct(S, y)
-        metric = "R-precision" if y.ndim == 2 else "accuracy"
-        given = self.given.given_weight
-        soft = given[rows] if given is not None and given.ndim == 2 else None
-        return Trial(settings, float(right.mean()), right, S, rows, y, metric, soft)
+        return trial_of(settings, self.folds, self.scores[_key(settings)], self.given)
 
     def _rows(self, settings: dict[str, Any]) -> CrossValidation:
         """Return the counted rows that settings need: those there are, or others, counted for the rows of the folds."""

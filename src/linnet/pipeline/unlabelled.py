@@ -46,10 +46,12 @@ from linnet.pipeline.events import Log
 from linnet.pipeline.fit import choose, fit, fit_chosen
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import MemoryRows
-from linnet.pipeline.search import SearchResult, Trial, axes_of, clearly_better
+from linnet.pipeline.search import HeldOut, SearchResult, Trial, axes_of, clearly_better
 from linnet.solvers.losses import probabilities
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from linnet.classifier import TextClassifier
 
 MOST = 10
@@ -57,12 +59,15 @@ WEIGHTS = (0.1, 1.0)  # of an unlabelled text beside a labelled one
 ALPHA = 0.1
 
 
-def fit_em(plan: Plan, labelled: MemoryRows, unlabelled: Any, log: Log, found: SearchResult | None = None) -> Model:
-    """Fit naive Bayes to labelled rows and texts without labels; found is the end of the search, where it is known."""
+def fit_em(
+    plan: Plan, labelled: MemoryRows, unlabelled: Any, log: Log, found: SearchResult | None = None,
+    held_out: Future[HeldOut] | None = None,
+) -> Model:  # fmt: skip
+    """Fit naive Bayes to labelled rows and texts without labels; found and held_out are work that another fit does."""
     if labelled.y.ndim == 2:
         raise LinnetError("unlabelled texts help naive Bayes with one label a row; leave them out, or use --model svm")
     if found is not None and not found.unlabelled:
-        return fit(plan, labelled, log, found)
+        return fit(plan, labelled, log, found, held_out)
     texts = text_buffers(unlabelled)
     if found is None:
         log.stage("search", f"without the {sum(map(len, texts)):,} unlabelled texts")
@@ -75,7 +80,7 @@ def fit_em(plan: Plan, labelled: MemoryRows, unlabelled: Any, log: Log, found: S
             return fit_chosen(chosen, labelled, log, found)
     em.run(labelled.final, found.unlabelled)
     em.store.set_soft_labels(em.soft)
-    model = fit_chosen(em.plan, em.store, log, found)
+    model = fit_chosen(em.plan, em.store, log, found, held_out)
     return replace(model, card={**model.card, "unlabelled": {"texts": len(em.texts), "weight": found.unlabelled}})
 
 
