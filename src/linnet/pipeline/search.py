@@ -105,8 +105,10 @@ class SearchRows:
     """Entries of the fit that calibrates, at most."""
 
 
-def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = (), cuts: tuple[int, ...] = ()) -> Axes:
-    """Return the settings to try, where to start first."""
+def axes_of(
+    plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = (), cuts: tuple[int, ...] = (), n_classes: int = 0
+) -> Axes:
+    """Return the settings to try, where to start first: with many classes without the ratio, which seldom helps there."""
     axes: Axes = [("min_df", cuts), *plan.grid, ("ratio", plan.ratio)]
     if plan.other_tf:
         axes.append(("tf", (plan.tf, *plan.other_tf)))
@@ -114,7 +116,7 @@ def axes_of(plan: FeaturePlan, many: bool, other: tuple[AnyBlocks, ...] = (), cu
         default = plan.features or ()
         tried = map(describe, (default, *other) if many else (*other, default))
         axes.append(("features", tuple(dict.fromkeys(tried))))
-    first = dict(plan.many if many else plan.few)
+    first = dict(plan.many if many else plan.few) | ({"ratio": 0.0} if n_classes >= MANY_CLASSES else {})
     found = []
     for name, values in axes:
         if values:
@@ -162,8 +164,9 @@ def starts(axes: Axes, many: bool) -> list[dict[str, Any]]:
     """
     first = {name: values[0] for name, values in axes}
     apart = [(name, values) for name, values in axes if name in ("features", "tf")]
-    if not many and apart and first["ratio"] and 0.0 in dict(axes)["ratio"]:
-        apart.append(("ratio", (first["ratio"], 0.0)))
+    ratios = dict(axes)["ratio"]
+    if not many and apart and 0.0 in ratios and any(ratios):
+        apart.append(("ratio", (next(filter(None, ratios)), 0.0)))
     return [{**first, **one} for one in combinations(apart)]
 
 
@@ -224,7 +227,7 @@ def search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, m
         short = any(isinstance(block, Chars) for block in features)  # documents
         both = not many and (short or min_df == 1)  # rare features take time, and say little in long texts
         cuts = (min_df, *(given.cuts if both else ())) if given.cuts else ()
-        axes = axes_of(at_hand, many, given.other, cuts)
+        axes = axes_of(at_hand, many, given.other, cuts, n_classes)
         began = starts(axes, many)
         variations = VARIATIONS if given.other and short and not many and n_classes < MANY_CLASSES else ()
         expected = len(began) + len(variations)
