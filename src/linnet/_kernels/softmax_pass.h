@@ -41,7 +41,8 @@ LINNET_WIDE static void LINNET_NAME(linnet_softmax, REAL, pass)(linnet_softmax *
 {
     const int64_t K = m->n_classes, width = m->width;
     double *restrict s = m->scratch, *restrict p = s + width, *restrict z = p + width, *restrict d = z + width;
-    double *restrict h = d + width, *restrict r = h + width;
+    double *restrict h = d + width, *restrict r = h + width, *restrict bias = m->bias, *restrict drift = m->drift;
+    const double *restrict offset = m->offset, bias_scale = m->bias_scale;
     for (int64_t c = 0; c < 6 * width; c++)
         m->scratch[c] = 0.0;
     for (int64_t i, n, at = 0; at < m->n_order; at++) {
@@ -49,7 +50,7 @@ LINNET_WIDE static void LINNET_NAME(linnet_softmax, REAL, pass)(linnet_softmax *
         n = m->indptr[i + 1] - m->indptr[i];
         const int32_t *indices = m->indices + m->indptr[i];
         const REAL *values = all_values + m->indptr[i];
-        double *restrict t = m->t + i * K, top;
+        double *restrict t = m->t + i * K;
         if (at + 1 < m->n_order) {
             const int64_t next = m->order[at + 1];
             for (int64_t k = m->indptr[next]; k < m->indptr[next + 1]; k += 4)
@@ -57,12 +58,10 @@ LINNET_WIDE static void LINNET_NAME(linnet_softmax, REAL, pass)(linnet_softmax *
             LINNET_SOON(m->t + next * K);
         }
         for (int64_t c = 0; c < K; c++)
-            s[c] = m->offset[c] + m->bias[c] * m->bias_scale;
+            s[c] = offset[c] + bias[c] * bias_scale;
         for (int64_t c = 0; c < width; c += 16)
             LINNET_BY_WIDTH(linnet_add, s);
-        top = s[0];
-        for (int64_t c = 1; c < K; c++)
-            top = s[c] > top ? s[c] : top;
+        LINNET_MOST(top, s[0], s[k])
         for (int64_t c = 0; c < K; c++)
             z[c] = linnet_exp(s[c] - top);
         for (int64_t c = 0; c < K; c++)
@@ -70,13 +69,11 @@ LINNET_WIDE static void LINNET_NAME(linnet_softmax, REAL, pass)(linnet_softmax *
         LINNET_SUM(whole, z[k])
         const double C = m->cost[i], Q = m->q[i] * C;
         m->loss += C * (top + linnet_log(whole) - s[m->y[i]]);
-        double worst = 0.0;
         for (int64_t c = 0; c < K; c++) {
             d[c] = C * (p[c] - z[c] / whole);
-            m->drift[c] += d[c];
-            const double size = d[c] < 0.0 ? -d[c] : d[c];
-            worst = size > worst ? size : worst;
+            drift[c] += d[c];
         }
+        LINNET_MOST(worst, 0.0, d[k] < 0.0 ? -d[k] : d[k])
         LINNET_SUM(square, d[k] * d[k])
         m->square += square * m->q[i];
         if (worst <= m->inner * C)
@@ -88,7 +85,7 @@ LINNET_WIDE static void LINNET_NAME(linnet_softmax, REAL, pass)(linnet_softmax *
         m->steps += linnet_share(K, Q, m->inner, z, t, p, h, r);
         for (int64_t c = 0; c < K; c++) {
             d[c] = C * (d[c] - p[c]);
-            m->bias[c] += d[c] * m->bias_scale;
+            bias[c] += d[c] * bias_scale;
         }
         for (int64_t c = 0; c < width; c += 16)
             LINNET_BY_WIDTH(linnet_move, d);
