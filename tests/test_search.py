@@ -153,7 +153,7 @@ def test_train_fits_once_more_on_all_rows(tmp_path, flag, capsys):
 
     card = load(out).card
     assert card["data"]["rows_fitted"] == (216 if flag else 240)
-    assert ("has learned from them too" in done.output) is not bool(flag)
+    assert ("fitted on 216 rows; the saved one has learned from all 240" in done.output) is not bool(flag)
     assert len(read(path)) == 240
 
 
@@ -176,6 +176,19 @@ def test_threads_change_nothing(model):
     made = [TextClassifier(model, n_jobs=n).fit(texts, labels) for n in (1, 2)]
     assert made[0].card == made[1].card
     np.testing.assert_array_equal(made[0].model_.rows, made[1].model_.rows)
+
+
+@pytest.mark.parametrize("model", ["svm", "logistic"])
+def test_threads_change_nothing_with_many_classes(model):
+    """Fits of the SVM begin where those before them on the same fold ended, in the same order for any number of threads."""
+    rng = np.random.default_rng(0)
+    texts = [f"topic{k} " + " ".join(f"w{j}" for j in rng.integers(0, 40, 6)) for k in range(55) for _ in range(6)]
+    labels = [f"l{k}" for k in range(55) for _ in range(6)]
+    made = [TextClassifier(model, features="words:1-2", n_jobs=n).fit(texts, labels) for n in (1, 2, 3)]
+    for other in made[1:]:
+        assert made[0].card == other.card
+        np.testing.assert_array_equal(made[0].model_.rows, other.model_.rows)
+    assert made[0].card["choice"]["folds"] > 1
 
 
 def test_a_last_fit_in_the_background_ends_with_ctrl_c():

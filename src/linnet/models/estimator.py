@@ -45,7 +45,8 @@ class Traits:
     from rows. ``gain_per_class``: it takes one weight a feature and class. ``non_negative``: features must not be
     negative. ``presence``: features must be 0 or 1. ``multilabel``: it learns rows with several labels, each against the
     rest. ``incremental``: it has ``partial_fit``. ``poor_score``: the round clouds of points of
-    scikit-learn's checks, which are no counts, say little to it. ``bytes_per_weight`` is the memory that fitting takes for
+    scikit-learn's checks, which are no counts, say little to it. ``warm_start``: its solver can begin where one of the same
+    rows with other settings ended. ``bytes_per_weight`` is the memory that fitting takes for
     each feature and output.
     """
 
@@ -57,6 +58,7 @@ class Traits:
     multilabel: bool = True
     incremental: bool = False
     poor_score: bool = False
+    warm_start: bool = False
     bytes_per_weight: int = 60
 
 

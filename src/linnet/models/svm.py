@@ -99,7 +99,9 @@ class LinearSVM(StepModel):
         other_tf=("sublinear",),
         widths=True,
     )
-    traits: ClassVar[Traits] = Traits(sums="problem", gain_per_class=True, incremental=True, bytes_per_weight=24)
+    traits: ClassVar[Traits] = Traits(
+        sums="problem", gain_per_class=True, incremental=True, warm_start=True, bytes_per_weight=24
+    )
 
     C: float = 1.0
     _: KW_ONLY

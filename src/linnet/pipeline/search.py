@@ -312,20 +312,24 @@ class _Trials:
         self.stopped = False
         self._counted: dict[tuple[str, str, bool], tuple[dict[int, CrossValidation], Any, Blocks]] = {}
         self.expensive = n_classes >= MANY_CLASSES
-        """Whether a fit is expensive: each begins where the one before it on the same fold ended, and a poor ratio is dropped."""
+        """Whether a fit is expensive: a poor ratio is dropped."""
+        self.warm = self.expensive and plan.traits.warm_start
+        """Whether each fit begins where the one before it on the same fold ended."""
         self.rough = len(given.y) >= FEW_ROWS or work_of(given.n_entries, n_classes) >= LITTLE_WORK
         """Whether fits take long enough to be made roughly."""
         self._left: dict[int, Any] = {}  # where the last solver on a fold ended
-        self._ahead: dict[tuple[str, int], Scored] = {}  # fits made before they were asked for, by settings and fold
+        self._ahead: dict[
+            tuple[str, int], tuple[Scored, Any]
+        ] = {}  # fits made before they were asked for, by settings and fold
 
     def __call__(self, settings: dict[str, Any], best: Trial | None) -> Trial:
         """Judge settings on all folds, but stop where they will hardly come out clearly better than the best."""
         new = not self._judged(settings)
-        while self._judged(settings) < len(self.folds):
-            if best is not None and self._judged(settings):
-                right = self._trial(settings).right
-                if _hopeless(right, best.right, self._judged(settings)):
-                    break
+        while (k := self._judged(settings)) < len(self.folds):
+            if best is not None and k and _hopeless(self._trial(settings).right, best.right, k):
+                break
+            if best is None or k:
+                self._fit_ahead([(settings, fold) for fold in range(k, min(k + self.plan.threads, len(self.folds)))])
             self._judge(settings)
         if new:
             self.log.candidate(self._trial(settings), len(self.scores), self.expected)
@@ -399,10 +403,14 @@ class _Trials:
         return made[min_df]
 
     def ahead(self, settings: list[dict[str, Any]]) -> None:
-        """Fit settings on their next fold side by side, where there are threads. What comes of it is taken when it is asked for."""
-        waiting = [(one, self._judged(one)) for one in settings if self._judged(one) < len(self.folds)]
-        waiting = [(one, k) for one, k in waiting if (_key(one), k) not in self._ahead]
-        if self.plan.threads < 2 or len(waiting) < 2 or self.expensive:
+        """Fit settings on their next fold side by side, unless one fit begins where another ended."""
+        if not self.warm:
+            self._fit_ahead([(one, self._judged(one)) for one in settings if self._judged(one) < len(self.folds)])
+
+    def _fit_ahead(self, wanted: list[tuple[dict[str, Any], int]]) -> None:
+        """Make fits of settings on folds side by side, where there are threads; each is taken when it is asked for."""
+        waiting = [(one, k) for one, k in wanted if (_key(one), k) not in self._ahead]
+        if self.plan.threads < 2 or len(waiting) < 2:
             return
         ended, one_at_a_time = threading.Event(), threading.Lock()
 
@@ -417,35 +425,37 @@ class _Trials:
                         ended.set()
                         raise
 
-        def work(given: tuple[dict[str, Any], int]) -> Scored:
-            one, k = given
-            return self._fit(one, k, self.plan.make(one, trial=self.rough), 1, report)
+        def work(given: tuple[dict[str, Any], int]) -> tuple[Scored, Any]:
+            return self._fit(*given, 1, report)
 
+        shared = len({k for _, k in waiting}) < len(waiting)
         for one, k in waiting:
-            self._rows(one).part(self.folds[k])
+            rows = self._rows(one)
+            if shared:
+                rows.part(self.folds[k])
         made = side_by_side(work, waiting, len(waiting), ended.set)
         self._ahead |= {(_key(one), k): found for (one, k), found in zip(waiting, made, strict=True)}
-        if ended.is_set() and not any(found.interrupted for found in made):
+        if ended.is_set() and not any(found.interrupted for found, _ in made):
             raise KeyboardInterrupt
 
-    def _fit(self, settings: dict[str, Any], k: int, model: Any, threads: int, on_epoch: OnEpoch | None) -> Scored:
-        features = self.plan.with_settings(settings).features
-        return self._rows(settings).fit(
+    def _fit(self, settings: dict[str, Any], k: int, threads: int, on_epoch: OnEpoch | None) -> tuple[Scored, Any]:
+        """Fit settings on a fold; returns also where the solver ended."""
+        model, features = self.plan.make(settings, trial=self.rough), self.plan.with_settings(settings).features
+        if self.warm:
+            model.warm = self._left.get(k, np.zeros((0, 0)))
+        found = self._rows(settings).fit(
             self.folds[k], model, features, float(settings["ratio"]), sample_weight=self.given.weight,
             given_weight=self.given.given_weight, threads=threads, on_epoch=on_epoch,
         )  # fmt: skip
+        return found, model.left
 
     def _judge(self, settings: dict[str, Any]) -> None:
         """Judge settings on their next fold."""
         k = self._judged(settings)
-        found = self._ahead.pop((_key(settings), k), None)
-        if found is None:
-            model = self.plan.with_settings(settings).make(settings, trial=self.rough)
-            if self.expensive:
-                model.warm = self._left.pop(k, np.zeros((0, 0)))
-            found = self._fit(settings, k, model, self.plan.threads, self.log.trial if self.log.on_event else None)
-            if model.left is not None:
-                self._left[k] = model.left
+        made = self._ahead.pop((_key(settings), k), None)
+        found, self._left[k] = made or self._fit(
+            settings, k, self.plan.threads, self.log.trial if self.log.on_event else None
+        )
         if found.interrupted:  # solvers keep their weights on Ctrl-C; here it ends the search
             self.stopped = True
             if self.scores:
