@@ -28,6 +28,7 @@ from linnet.models import MODELS
 from linnet.values import as_bytes, parse_settings, size_text
 
 if TYPE_CHECKING:
+    from linnet.features.derived import Shared
     from linnet.pipeline.events import Event, OnEvent
     from linnet.pipeline.search import HeldOut, SearchResult
     from linnet.pipeline.stream import StreamResult
@@ -192,6 +193,7 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
     for name in weighed:
         rows.numbers(name)  # a cell that is no number is named by its row in the file
     write_unusable(rows.unusable, options["unusable"])
+    shared = _counting(clf, rows, options)
     digests = {"columns_sha256": columns_digest(rows)}
     if data.startswith("hub:"):
         from linnet.datasets.named import official
@@ -199,9 +201,13 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
         options = official(data, options)
     fit_on, dev, test = split_rows(rows, options, extra)
     labels = rows.counts.keys()
-    every = None if options["test"] or options["watch"] or options["hold_out_test"] else rows
+    every = rows if _fits_all(options) else None
     del rows  # the parts are copies
-    some, whole = _counted_once(every, [fit_on] if dev is None else [fit_on, dev], options)
+    some, whole = None, None
+    if shared is not None and every is not None:
+        wanted = np.concatenate([part.source_rows for part in (fit_on, dev) if part is not None])
+        some = shared.part(np.searchsorted(every.source_rows, wanted))
+        whole = shared.part(np.arange(len(every)))
     if not options["no_check"]:
         _quick_check(fit_on, dev, test, by_chance=not (options["groups"] or options["test"]))
     again = None
@@ -270,15 +276,22 @@ class _Refit:
         return self.fitted.result()
 
 
-def _counted_once(every: Any, parts: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the rows of the parts, and all rows, as fits that share one count; None where each is counted by itself."""
-    from linnet.features.derived import Shared
+def _fits_all(options: dict[str, Any]) -> bool:
+    """Say whether the last fit is to all rows: those of the test, too."""
+    return not (options["test"] or options["watch"] or options["hold_out_test"])
 
-    if every is None or options["dev"] or every.text.nbytes > COUNTED_ONCE:
-        return None, None
-    shared, wanted = Shared(every), np.concatenate([part.source_rows for part in parts])
-    numbers = np.searchsorted(every.source_rows, wanted)
-    return shared.part(numbers), shared.part(np.arange(len(every)))
+
+def _counting(clf: Any, rows: Any, options: dict[str, Any]) -> Shared | None:
+    """Return the texts of which both fits take their counts, and begin to count; None where each fit counts by itself."""
+    from linnet.features.derived import Shared
+    from linnet.pipeline.rows import count_ahead
+
+    if not _fits_all(options) or options["dev"] or rows.text.nbytes > COUNTED_ONCE:
+        return None
+    shared = Shared(rows)
+    if clf.unlabelled is None and not clf.vectors:
+        count_ahead(clf.plan(), shared)
+    return shared
 
 
 NOT_SEEDED = ("groups", "time", "weight", "test", "label_columns", "label_bins", "label_quantiles", "multilabel")

@@ -24,8 +24,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, ClassVar, TypeAlias
 from zlib import crc32
 
@@ -97,6 +98,15 @@ class Shared:
                     array.flags.writeable = False  # who drops columns makes a copy
                 found = self._known[blocks, hash_bits] = (fresh, counting, time.perf_counter() - began)
             return found[0], found[2]
+
+    def begin(self, blocks: Blocks, hash_bits: int | None, counting: bool, threads: int | None) -> None:
+        """Begin to count in a thread of its own; who asks for the count waits for it, and an error is theirs."""
+
+        def work() -> None:
+            with suppress(Exception):
+                self.counted(blocks, hash_bits, counting, threads)
+
+        Thread(target=work, daemon=True).start()
 
     def derived(self, source: TextSource) -> tuple[Shared, float]:
         """Return the texts that a source makes of all documents, made when first asked for, and the seconds it took."""

@@ -101,7 +101,11 @@ def write(
 
 def parts_of(tensors: Mapping[str, Array], card: Mapping[str, object], packed: Collection[str]) -> list[Any]:
     """Return the bytes of a model file: its header, then its arrays."""
-    small = {name: _packed(tensors[name]) for name in packed if tensors[name].size}
+    from concurrent.futures import ThreadPoolExecutor  # for writing alone
+
+    large = sorted((name for name in packed if tensors[name].size), key=lambda name: -tensors[name].nbytes)
+    with ThreadPoolExecutor(2) as pool:
+        small = dict(zip(large, pool.map(lambda name: _packed(tensors[name]), large), strict=True))
     blocks = list(_blocks({**tensors, **small}))
     shapes = {name: [NAMES[tensors[name].dtype.newbyteorder("<")], list(tensors[name].shape)] for name in sorted(small)}
     header = _header(blocks, card, shapes)

@@ -20,7 +20,7 @@ from linnet.errors import DataError, LinnetError, shown
 from linnet.features.blocks import AnyBlocks, Blocks, Chars, ComputedBlocks, compute, describe, needed, split
 from linnet.features.buffers import TextBuffer, taken, text_buffers
 from linnet.features.counting import Counted, Seen, SparseCounts, names_of
-from linnet.features.derived import Derived, Part, Texts
+from linnet.features.derived import Derived, Part, Shared, Texts
 from linnet.features.plan import (
     LARGE_MODEL,
     FeaturePlan,
@@ -459,6 +459,16 @@ def _is_table(y: Any) -> bool:
         return bool(y.ndim == 2 and y.shape[1] > 1)
     rows = isinstance(y, list) and bool(y) and all(isinstance(row, list) and len(row) > 1 for row in y)
     return rows and len({len(row) for row in y}) == 1 and all(type(v) is int and v in (0, 1) for row in y for v in row)
+
+
+def count_ahead(plan: Plan, texts: Shared) -> None:
+    """Begin to count the features that a fit will ask for first, where they are of the texts alone."""
+    features = plan.features
+    blocks = tuple(block.with_tf(features.tf) for block in features.features or default_blocks(texts.pieces))
+    counted, computed = split(blocks)
+    plain = not computed and not any(block.waits or block.source or block.needs for block in counted)
+    if plain and plan.traits.learns:
+        texts.begin(counted, features.hash_bits, features.tf != "presence", plan.threads)
 
 
 def other_features(default: AnyBlocks, plan: FeaturePlan, pieces: list[TextBuffer]) -> tuple[AnyBlocks, ...]:
