@@ -193,12 +193,12 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
     for name in weighed:
         rows.numbers(name)  # a cell that is no number is named by its row in the file
     write_unusable(rows.unusable, options["unusable"])
-    shared = _counting(clf, rows, options)
-    digests = {"columns_sha256": columns_digest(rows)}
     if data.startswith("hub:"):
         from linnet.datasets.named import official
 
         options = official(data, options)
+    shared = _counting(clf, rows, options)
+    digests = {"columns_sha256": columns_digest(rows)}
     fit_on, dev, test = split_rows(rows, options, extra)
     labels = rows.counts.keys()
     every = rows if _fits_all(options) else None

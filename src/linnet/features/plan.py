@@ -335,14 +335,18 @@ class FeaturePlan:
     ) -> FeatureWeights:  # fmt: skip
         """Learn the weight of each feature from training rows; weight is that of each row, or of each row and class."""
         n = len(rows) if weight is None else arithmetic.total(weight)
-        df = weighted_frequency(rows, weight)
         computed = None if rows.computed is None else scales(rows.computed, split(self.features or ())[1])
         if p == 0:
-            base = self._base(df, n)
+            base = self._base(weighted_frequency(rows, weight), n)
             return FeatureWeights(base, base[None, :], computed)
-        counts = weighted_counts(rows, y, n_classes, weight)
-        totals = arithmetic.total(counts, axis=0)
-        several, n_every = y.ndim == 2, float(arithmetic.total(df))  # labels a row
+        counts, several = weighted_counts(rows, y, n_classes, weight), y.ndim == 2  # labels a row
+        if several or weight is not None:
+            df = weighted_frequency(rows, weight)
+        else:  # a row has one label; NumPy's sum over a short axis takes ten times as long
+            df = counts[:, 0].copy()
+            for column in counts.T[1:]:
+                df += column
+        totals, n_every = arithmetic.total(counts, axis=0), float(arithmetic.total(df))
         gain = np.empty((1 if n_classes == 2 and not several else n_classes, rows.n_columns), dtype=np.float32)
         for k in range(0, rows.n_columns, CHUNK):  # in pieces that stay in the cache
             part = counts[k : k + CHUNK]
