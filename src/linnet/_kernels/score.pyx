@@ -22,7 +22,7 @@ from linnet._kernels.tokens cimport Tokens
 
 cdef enum:
     PIECE = 1 << 18     # bytes: longer texts are taken in pieces
-    LOOKAHEAD = 24
+    LOOKAHEAD = 48
     STEPS = 2       # along a cluster without a branch
 
 cdef enum:
@@ -108,6 +108,8 @@ cdef inline void touch(Lookup w, uint64_t slot) noexcept nogil:
         ln_prefetch(w.slot_base + slot * w.slot_step)
     if w.hashing or w.apart:
         ln_prefetch(w.row_base + slot * w.row_step)
+    else:   # where a cluster goes on in the next line
+        ln_prefetch(w.slot_base + (slot + STEPS) * w.slot_step)
 
 
 cdef inline void cut(Lookup w, uint64_t* fps, int64_t m) noexcept nogil:
