@@ -5,12 +5,15 @@ Texts are counted and turned into rows by this process, or by the workers of an 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from itertools import starmap
 from operator import iadd
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -38,7 +41,33 @@ from linnet.pipeline.stream import DEV, TEST, TRAIN, Parts, Targets, by_part, co
 from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import TOGETHER, RowBlocks, TrainingSet
 
+Done = TypeVar("Done")
+AT_ONCE = 2  # batches that are counted at a time
+PARTS = 3  # of a batch: train, dev and test
 LEARNED_FROM = 32_000_000  # bytes of training text that blocks learn from
+
+
+def in_order(work: Callable[..., Done], items: Iterable[tuple[Any, ...]], threads: int) -> Iterator[Done]:
+    """Yield what work makes of each item, in order: two at a time in threads of their own, while this one reads items.
+
+    No more, since items and what is made of them take memory.
+
+    >>> list(in_order(lambda a, b: a * b, [(1, 2), (3, 4), (5, 6)], 2))
+    [2, 12, 30]
+    """
+    if threads < 2:
+        yield from starmap(work, items)
+        return
+    pool, waiting = ThreadPoolExecutor(AT_ONCE), deque[Future[Done]]()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, *item))
+            if len(waiting) > PARTS + AT_ONCE:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 @dataclass(frozen=True)
@@ -79,11 +108,13 @@ class Encoder:
         self, batches: Iterable[tuple[int, Labelled]], found: StreamVocabulary, threads: int = 1
     ) -> StreamVocabulary:
         """Count the features of all rows that are not for the test."""
-        for part, batch in batches:
-            if part != TEST:
-                counted = self.count(batch, threads)[1]
-                found.add(counted.fingerprints, counted.rows.document_frequency(), dev=part == DEV)
-                del counted
+
+        def work(part: int, batch: Labelled) -> tuple[Hashes, Ints32, bool]:
+            counted = self.count(batch, max(1, threads // AT_ONCE))[1]
+            return counted.fingerprints, counted.rows.document_frequency(), part == DEV
+
+        for fingerprints, frequency, dev in in_order(work, ((p, b) for p, b in batches if p != TEST), threads):
+            found.add(fingerprints, frequency, dev=dev)
         return found
 
     @cached_property
@@ -104,21 +135,32 @@ class Encoder:
         known = {cell: k for k, cell in enumerate(self.cells)}
         blocks = split(self.features)[0]
         unnamed = self.first_met == stream
-        for part, batch in batches:
+        column_of = None if self.hash_bits else self.column_of  # made once, before threads ask for it
+
+        def work(part: int, batch: Labelled) -> Any:
             if part == TEST:
-                yield part, (batch.text, batch.label)
-                continue
-            buffers, counted = self.count(batch, threads)
-            rows, named, names = counted.rows, np.zeros(0, np.int32), None
-            if not self.hash_bits:
-                columns = self.column_of(counted.fingerprints)
+                return part, (batch.text, batch.label), None
+            buffers, counted = self.count(batch, max(1, threads // AT_ONCE))
+            columns = None if column_of is None else column_of(counted.fingerprints)
+            rows = counted.rows if columns is None else counted.rows.keep(columns)
+            made = Encoded(
+                rows,
+                codes_of(batch.label, known),
+                self.targets.numbers(batch),
+                numbers_of(buffers),
+                np.zeros(0, np.int32),
+                None,
+            )
+            return part, made, (buffers, counted.fingerprints, counted.seen, columns)
+
+        for part, made, met in in_order(work, batches, threads):
+            if met is not None and met[-1] is not None:
+                buffers, fingerprints, seen, columns = met
                 fresh = np.flatnonzero((columns >= 0) & unnamed[columns])
-                named = columns[fresh]
-                unnamed[named] = False
-                names = name_array(*names_of(buffers, blocks, counted.seen.take(fresh), counted.fingerprints[fresh]))
-                rows = rows.keep(columns)
-            cells, numbers = codes_of(batch.label, known), self.targets.numbers(batch)
-            yield part, Encoded(rows, cells, numbers, numbers_of(buffers), named, names)
+                names = name_array(*names_of(buffers, blocks, seen.take(fresh), fingerprints[fresh]))
+                made = replace(made, named=columns[fresh], names=names)
+                unnamed[columns[fresh]] = False
+            yield part, made
 
 
 class DiskRows:
@@ -340,7 +382,7 @@ class DiskRows:
             first = next(
                 batch for part, batch in self.batches("hashing", (TRAIN,))
             )  # tells how many entries there will be
-            share = len(self.encoder.count(first, self.threads)[1].rows.indices) / max(1, first.nbytes)
+            share = len(self.encoder.count(first)[1].rows.indices) / max(1, first.nbytes)
             self.entries = int(1.1 * share * (self.scan.nbytes + sum(s.nbytes for s in self.scans.values())))
             return
         self.log.stage("count", f"counting features {describe(self.features)}{self.why}")
