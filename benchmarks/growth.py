@@ -68,7 +68,7 @@ def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--most", type=int, default=1_000_000, help="rows; 10000000 takes some ten GB of memory and an hour"
+        "--most", type=int, default=1_000_000, help="rows; 10000000 takes 5 GB of memory and a few minutes"
     )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "growth.json")

@@ -344,7 +344,8 @@ def growth_table(result: dict[str, Any]) -> str:
         f"Between the two largest runs, less the cheapest, processor time grows as rows^{rows['cpu_s']:.2f} and memory as "
         f"rows^{rows['peak_mb']:.2f}; with classes as classes^{classes['cpu_s']:.2f} and classes^{classes['peak_mb']:.2f}."
     )
-    about = f"{result['date']}, {result['machine']['cpu']}, {result['threads']} threads; `python benchmarks/growth.py`."
+    command = f"python benchmarks/growth.py --most {max(one['rows'] for one in result['rows'])}"
+    about = f"{result['date']}, {result['machine']['cpu']}, {result['threads']} threads; `{command}`."
     return "\n".join([*lines, f"\n{grows} {about}"])
 
 
