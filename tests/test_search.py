@@ -211,8 +211,7 @@ def test_a_last_fit_in_the_background_ends_with_ctrl_c():
     with pytest.raises(KeyboardInterrupt):
         again.result(stop)
     assert again.ended
-    with pytest.raises(KeyboardInterrupt):  # it does end
-        again.fitted.result(60)
+    again.fitted.exception(60)  # it does end: with the error, or in a pass with the weights so far
 
 
 def test_trials_side_by_side_end_when_a_report_says_so():
@@ -277,3 +276,33 @@ def test_rare_features_stay_at_first_where_texts_are_short_and_few():
     for features, min_df in (("words:1-2+chars:2-5", 1), ("words:1-2+skips:2*0.8", 2)):
         rows, blocks = text_buffers([text + "a b c d e f g" for text in texts]), as_blocks(features)
         assert count_features(Texts(rows), blocks, FeaturePlan(), 300, 1)[1] == min_df
+
+
+def test_the_fit_that_is_tested_calibrates_and_keeps_its_weights_on_ctrl_c():
+    """Where rows are many, and another fit to all rows follows: the dev rows are not fitted, and no fit is made beside it."""
+    rng = np.random.default_rng(0)
+    labels = ["sport" if k % 2 else "politics" for k in range(6000)]
+    words = rng.integers(0, 2000, (6000, 180)) + 40 * (np.arange(6000)[:, None] % 2)
+    texts = [" ".join(f"w{j}" for j in row) for row in words.tolist()]
+    train, dev = (texts[:5000], labels[:5000]), (texts[5000:], labels[5000:])
+    kinds = []
+    clf = TextClassifier("svm", features="words:1-2", n_jobs=1)
+    clf.fit(*train, dev=dev, on_event=lambda event: kinds.append(event.kind), on_found=lambda found, held_out: None)
+    assert clf.card["data"]["rows_fitted"] == 5000
+    held_out = clf.search_.held_out
+    assert held_out.trial is not clf.search_.best
+    assert len(held_out.trial.rows) == 1000
+    assert kinds.count("pass") > 1
+    alone = TextClassifier("svm", features="words:1-2", refit=False, n_jobs=1).fit(*train, dev=dev)
+    np.testing.assert_allclose(
+        clf.predict_proba(dev[0]), alone.predict_proba(dev[0]), atol=0.05
+    )  # within the tolerance
+
+    def stop(event):
+        if event.kind == "pass":
+            raise KeyboardInterrupt
+
+    clf.fit(*train, dev=dev, on_event=stop, on_found=lambda found, held_out: None)
+    assert clf.interrupted_
+    assert len([one for one in clf.history_ if one["kind"] == "pass"]) == 1
+    assert np.mean(clf.predict(dev[0]) == np.array(dev[1])) > 0.6

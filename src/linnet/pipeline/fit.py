@@ -109,9 +109,9 @@ def _hold_out(plan: Plan, store: RowStore, log: Log, found: SearchResult, held_o
     rows = store.search_rows()
     folds = larger_folds(plan, found, rows) if plan.calibrate else []
 
-    def calibrated(threads: int, on_epoch: OnEpoch | None) -> Larger | None:
+    def calibrated(threads: int, on_epoch: OnEpoch | None, last: bool = False) -> Larger | None:
         try:
-            made = (len(store.classes), store.min_df, threads, on_epoch)
+            made = (len(store.classes), store.min_df, threads, on_epoch, last)
             larger = fit_larger(plan, found.best.settings, folds, rows, store.blocks, *made) if folds else None
             best = found.best if larger is None else larger.trial
             soft = None if plan.label_smoothing else best.soft  # smoothed labels are not what is calibrated to
@@ -131,14 +131,14 @@ def _hold_out(plan: Plan, store: RowStore, log: Log, found: SearchResult, held_o
             _begin(
                 plan.make(found.best.settings), store, None if store.weight is None else store.weight[store.final], log
             )
-            larger = calibrated(plan.threads, log.epoch)
+            larger = calibrated(plan.threads, log.epoch, last=True)
             held_out.result()
-            log.interrupted |= larger is None
+            log.interrupted |= larger is not None and larger.fitted.interrupted
             return larger
         if plan.threads > 1 and log.on_found is None and rows.n_entries <= AT_ONCE:
             Thread(target=calibrated, args=(1, stop), daemon=True).start()
             return None
-    calibrated(plan.threads, log.trial if log.on_event else None)
+    log.interrupted |= calibrated(plan.threads, log.trial if log.on_event else None) is None and bool(folds)
     held_out.result()
     return None
 

@@ -271,16 +271,19 @@ def larger_folds(plan: Plan, found: SearchResult, given: SearchRows) -> list[Fol
 
 def fit_larger(
     plan: Plan, settings: dict[str, Any], folds: list[Fold], given: SearchRows, blocks: Blocks, n_classes: int, min_df: int,
-    threads: int, on_epoch: OnEpoch | None,
+    threads: int, on_epoch: OnEpoch | None, last: bool = False,
 ) -> Larger | None:  # fmt: skip
-    """Fit settings on folds, and not roughly: the intercept of a rough fit is not that of the last. None after Ctrl-C."""
+    """Fit settings on folds, and not roughly: the intercept of a rough fit is not that of the last.
+
+    Ctrl-C keeps the weights so far where that is the last fit; else there is nothing to keep, and None is returned.
+    """
     rows, fits = CrossValidation(given.rows, blocks, given.y, n_classes, min_df=min_df, select=plan.features.select), []
     for fold in folds:
         one = rows.fit(
             fold, plan.make(settings), plan.features, float(settings["ratio"]), sample_weight=given.weight,
             given_weight=given.given_weight, threads=threads, on_epoch=on_epoch,
         )  # fmt: skip
-        if one.interrupted:
+        if one.interrupted and not last:
             return None
         fits.append(one)
     trial = trial_of(settings, folds, [one.scores for one in fits], given)
