@@ -220,10 +220,13 @@ _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 def _harmless(column: Any) -> Any:
     """Put an apostrophe before cells that a spreadsheet would run."""
-    import pyarrow.compute as pc
+    from pyarrow._compute import MatchSubstringOptions
 
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
-    risky = pc.and_not(pc.match_substring_regex(column, _FORMULA), pc.match_substring_regex(column, _NUMBER))
+    formula, number = (
+        call("match_substring_regex", column, options=MatchSubstringOptions(pattern)) for pattern in (_FORMULA, _NUMBER)
+    )
+    risky = call("and_not", formula, number)
     mark, end = (pa.scalar(text, column.type) for text in ("'", ""))
-    return pc.if_else(risky, pc.binary_join_element_wise(mark, column, end), column)
+    return call("if_else", risky, call("binary_join_element_wise", mark, column, end), column)

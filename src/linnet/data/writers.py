@@ -133,9 +133,9 @@ class TextWriter(TableWriter):
         """Write lines; line breaks inside a value become spaces."""
         lines = _strings(table.column(0))
         if any(np.isin(data_bytes(chunk), (10, 13)).any() for chunk in lines.chunks):
-            import pyarrow.compute as pc
+            from pyarrow._compute import ReplaceSubstringOptions
 
-            lines = pc.replace_substring_regex(lines, "[\r\n]", " ")
+            lines = call("replace_substring_regex", lines, options=ReplaceSubstringOptions("[\r\n]", " "))
         _write_lines(self.sink, [lines], "")
 
 
@@ -149,15 +149,15 @@ def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _quoted(column: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
     """A column as strings, in quotes where a value has what the pattern finds."""
-    import pyarrow.compute as pc
+    from pyarrow._compute import MatchSubstringOptions, ReplaceSubstringOptions
 
     found = _strings(column)
-    mask = pc.match_substring_regex(found, pattern)
-    if not pc.any(mask).as_py():
+    mask = call("match_substring_regex", found, options=MatchSubstringOptions(pattern))
+    if not call("any", mask).as_py():
         return found
     quote, nothing = _mark('"'), _mark("")
-    doubled = pc.replace_substring(found, '"', '""')
-    return pc.if_else(mask, pc.binary_join_element_wise(quote, doubled, quote, nothing), found)
+    doubled = call("replace_substring", found, options=ReplaceSubstringOptions('"', '""'))
+    return call("if_else", mask, call("binary_join_element_wise", quote, doubled, quote, nothing), found)
 
 
 def _mark(text: str) -> Any:
