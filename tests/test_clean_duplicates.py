@@ -21,8 +21,8 @@ from linnet.text.duplicates import (
     _multipliers,
     bands_for,
     exact_groups,
-    most_near,
     near_groups,
+    near_share_bound,
     repeats,
     same_keys,
     sentences,
@@ -276,7 +276,7 @@ def test_a_quick_look_bounds_the_share_of_near_duplicates():
     for some in (texts, texts + near, [*texts, "", "?!"], []):
         sizes = np.bincount(near_groups(some), minlength=1)
         copied = sizes[sizes > 1].sum() / max(1, len(some))
-        assert copied <= most_near(some) <= copied + 0.1
+        assert copied <= near_share_bound(some) <= copied + 0.1
     by, piece = _multipliers(6), text_buffers(texts)[0]
     minima, scratch = np.empty((len(texts), 6), np.uint32), np.empty(1000, np.uint64)
     document_minima(piece.data, piece.offsets, 0, len(texts), 3, by, scratch, minima)

@@ -17,6 +17,7 @@ from linnet.features.plan import VARIATIONS, FeaturePlan, default_blocks, other_
 from linnet.pipeline.crossval import side_by_side
 from linnet.pipeline.rows import count_features
 from linnet.pipeline.search import axes_of, starts, walk
+from linnet.solvers.callbacks import ConvergenceWarning
 
 
 def topical(n=240, seed=0):
@@ -278,13 +279,28 @@ def test_rare_features_stay_at_first_where_texts_are_short_and_few():
         assert count_features(Texts(rows), blocks, FeaturePlan(), 300, 1)[1] == min_df
 
 
-def test_the_fit_that_is_tested_calibrates_and_keeps_its_weights_on_ctrl_c():
-    """Where rows are many, and another fit to all rows follows: the dev rows are not fitted, and no fit is made beside it."""
+def many_rows():
+    """More entries than settings are tried on: 5,000 rows to train on and 1,000 dev rows."""
     rng = np.random.default_rng(0)
     labels = ["sport" if k % 2 else "politics" for k in range(6000)]
     words = rng.integers(0, 2000, (6000, 180)) + 40 * (np.arange(6000)[:, None] % 2)
     texts = [" ".join(f"w{j}" for j in row) for row in words.tolist()]
-    train, dev = (texts[:5000], labels[:5000]), (texts[5000:], labels[5000:])
+    return (texts[:5000], labels[:5000]), (texts[5000:], labels[5000:])
+
+
+def test_a_fit_that_stops_early_warns_once():
+    """The fit that calibrates beside the last one stops early, too, and says nothing."""
+    train, dev = many_rows()
+    clf = TextClassifier("svm", features="words:1-2", params={"C": 1.0, "max_iter": 1, "tol": 1e-9}, ratio=0, n_jobs=2)
+    with pytest.warns(ConvergenceWarning) as caught:
+        clf.fit(*train, dev=dev)
+    assert len(caught) == 1
+    assert clf.card["data"]["rows_fitted"] == 6000
+
+
+def test_the_fit_that_is_tested_calibrates_and_keeps_its_weights_on_ctrl_c():
+    """Where rows are many, and another fit to all rows follows: the dev rows are not fitted, and no fit is made beside it."""
+    train, dev = many_rows()
     kinds = []
     clf = TextClassifier("svm", features="words:1-2", n_jobs=1)
     clf.fit(*train, dev=dev, on_event=lambda event: kinds.append(event.kind), on_found=lambda found, held_out: None)

@@ -131,9 +131,9 @@ def _near_duplicates(rows: Any) -> tuple[Any, float]:
 
     A group of more than a twentieth of the rows is a template rather than copies: it could not be held out.
     """
-    from linnet.text.duplicates import most_near
+    from linnet.text.duplicates import near_share_bound
 
-    if rows.text.nbytes > LOOKED_AT or most_near(rows.text) < COPIED:
+    if rows.text.nbytes > LOOKED_AT or near_share_bound(rows.text) < COPIED:
         return None, 0.0
     groups = rows.group_numbers("duplicates")
     sizes = np.bincount(groups)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from linnet.pipeline.stream import StreamResult
 
 COUNTED_ONCE = 200_000_000  # bytes of text up to which the counts of all rows are kept for the last fit
-AT_ONCE = 20_000_000  # entries of the counts up to which two fits at a time cost little memory
 
 
 @o.command()
@@ -251,6 +250,8 @@ class _Refit:
 
     def __call__(self, found: SearchResult, held_out: Future[HeldOut] | None = None) -> None:
         """Begin where the settings are found; the fit that found them calibrates meanwhile."""
+        from linnet.pipeline.fit import AT_ONCE
+
         if self.at_once and self.given["part"].shared.n_entries <= AT_ONCE:
             fit = partial(
                 self.clf.refitted, self.rows, **self.given, on_event=self._note, found=found, held_out=held_out

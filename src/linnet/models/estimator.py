@@ -84,6 +84,8 @@ class LinearClassifier(Estimator):
     warm: Any = None
     """What ``left`` was of the same rows with other settings, for solvers that can begin there; an empty array keeps it."""
     left: Any = None
+    warns: bool = True
+    """Whether a fit that stops before it meets its tolerance says so."""
     interrupted_: bool = False
     """Whether Ctrl-C ended the last fit, with the weights as they were."""
     n_iter_: int
@@ -197,7 +199,7 @@ class LinearClassifier(Estimator):
     def _finish(self, epochs: int, most: int, violation: float, converged: bool) -> None:
         """Note how a solver ended, and warn where it ran out of epochs."""
         self.n_iter_, self.interrupted_ = max(1, epochs), not converged and epochs < most
-        if not converged and epochs >= most:
+        if not converged and epochs >= most and self.warns:
             warn_unfinished(type(self).__name__, most, violation, float(self.tol))
 
     def _keep(self, W: Array, b: Floats) -> None:

@@ -224,7 +224,7 @@ def fit_optimised(
     model.n_iter_ = max(1, found.passes)
     model.interrupted_ = found.interrupted
     promised = getattr(optimiser, "batch_size", None) is None  # those with batches make their passes, and no more
-    if promised and not found.converged and not found.stopped and not found.interrupted:
+    if promised and model.warns and not found.converged and not found.stopped and not found.interrupted:
         warn_unfinished(type(model).__name__, found.passes, found.violation, optimiser.tol)
     W, b = shown(*problem.weights(found.w))
     return W.astype(rows.X.values.dtype), b

@@ -42,7 +42,7 @@ from linnet.solvers.callbacks import OnEpoch
 from linnet.solvers.matrix import TOGETHER, RowBlocks, TrainingSet
 
 Done = TypeVar("Done")
-AT_ONCE = 2  # batches that are counted at a time
+BATCHES = 2  # batches that are counted at a time
 PARTS = 3  # of a batch: train, dev and test
 LEARNED_FROM = 32_000_000  # bytes of training text that blocks learn from
 
@@ -58,11 +58,11 @@ def in_order(work: Callable[..., Done], items: Iterable[tuple[Any, ...]], thread
     if threads < 2:
         yield from starmap(work, items)
         return
-    pool, waiting = ThreadPoolExecutor(AT_ONCE), deque[Future[Done]]()
+    pool, waiting = ThreadPoolExecutor(BATCHES), deque[Future[Done]]()
     try:
         for item in items:
             waiting.append(pool.submit(work, *item))
-            if len(waiting) > PARTS + AT_ONCE:
+            if len(waiting) > PARTS + BATCHES:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
@@ -110,7 +110,7 @@ class Encoder:
         """Count the features of all rows that are not for the test."""
 
         def work(part: int, batch: Labelled) -> tuple[Hashes, Ints32, bool]:
-            counted = self.count(batch, max(1, threads // AT_ONCE))[1]
+            counted = self.count(batch, max(1, threads // BATCHES))[1]
             return counted.fingerprints, counted.rows.document_frequency(), part == DEV
 
         for fingerprints, frequency, dev in in_order(work, ((p, b) for p, b in batches if p != TEST), threads):
@@ -140,7 +140,7 @@ class Encoder:
         def work(part: int, batch: Labelled) -> Any:
             if part == TEST:
                 return part, (batch.text, batch.label), None
-            buffers, counted = self.count(batch, max(1, threads // AT_ONCE))
+            buffers, counted = self.count(batch, max(1, threads // BATCHES))
             columns = None if column_of is None else column_of(counted.fingerprints)
             rows = counted.rows if columns is None else counted.rows.keep(columns)
             made = Encoded(

@@ -28,13 +28,13 @@ from linnet.pipeline.events import Log
 from linnet.pipeline.plan import Plan
 from linnet.pipeline.rows import MemoryRows, RowStore
 from linnet.pipeline.search import (
+    CalibrationFit,
     HeldOut,
-    Larger,
     SearchResult,
     Trial,
+    calibration_folds,
     combinations,
-    fit_larger,
-    larger_folds,
+    fit_to_calibrate,
     search,
 )
 from linnet.solvers.callbacks import Epoch, OnEpoch
@@ -68,9 +68,9 @@ def fit_chosen(
         held_out.set_result(found.held_out)
     log.settled(found, held_out)
     estimator, kept, selected = plan.make(found.best.settings), None, None
-    larger = _hold_out(plan, store, log, found, held_out) if own else None
-    if larger is not None:
-        W, b, weights, kept = larger.fitted.W, larger.fitted.b, larger.fitted.weights, larger.columns
+    made = _hold_out(plan, store, log, found, held_out) if own else None
+    if made is not None:
+        W, b, weights, kept = made.fitted.W, made.fitted.b, made.fitted.weights, made.columns
     else:
         selected = _select(plan, store, log)
         weights = store.feature_weights(plan.features, float(found.best.settings["ratio"]))
@@ -100,26 +100,28 @@ def fit_chosen(
     return model if plan.full_precision else model.compact()
 
 
-def _hold_out(plan: Plan, store: RowStore, log: Log, found: SearchResult, held_out: Future[HeldOut]) -> Larger | None:
+def _hold_out(
+    plan: Plan, store: RowStore, log: Log, found: SearchResult, held_out: Future[HeldOut]
+) -> CalibrationFit | None:
     """Learn the calibration on rows that are held out of a fit like the last one.
 
     Where that fit is to the rows of the last one it is the last one, and returned. Else it is made beside it, in a thread,
     where that takes little memory, or before it.
     """
     rows = store.search_rows()
-    folds = larger_folds(plan, found, rows) if plan.calibrate else []
+    folds = calibration_folds(plan, found, rows) if plan.calibrate else []
 
-    def calibrated(threads: int, on_epoch: OnEpoch | None, last: bool = False) -> Larger | None:
+    def calibrated(threads: int, on_epoch: OnEpoch | None, last: bool = False) -> CalibrationFit | None:
         try:
-            made = (len(store.classes), store.min_df, threads, on_epoch, last)
-            larger = fit_larger(plan, found.best.settings, folds, rows, store.blocks, *made) if folds else None
-            best = found.best if larger is None else larger.trial
+            how = (len(store.classes), store.min_df, threads, on_epoch, last)
+            made = fit_to_calibrate(plan, found.best.settings, folds, rows, store.blocks, *how) if folds else None
+            best = found.best if made is None else made.trial
             soft = None if plan.label_smoothing else best.soft  # smoothed labels are not what is calibrated to
             held_out.set_result(HeldOut(best, calibrate(best, plan.calibrate, soft) if plan.calibrate else None))
         except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
             held_out.set_exception(error)
             return None
-        return larger
+        return made
 
     def stop(_: Epoch, __: Any) -> None:
         if log.interrupted:
@@ -131,10 +133,10 @@ def _hold_out(plan: Plan, store: RowStore, log: Log, found: SearchResult, held_o
             _begin(
                 plan.make(found.best.settings), store, None if store.weight is None else store.weight[store.final], log
             )
-            larger = calibrated(plan.threads, log.epoch, last=True)
+            made = calibrated(plan.threads, log.epoch, last=True)
             held_out.result()
-            log.interrupted |= larger is not None and larger.fitted.interrupted
-            return larger
+            log.interrupted |= made is not None and made.fitted.interrupted
+            return made
         if plan.threads > 1 and log.on_found is None and rows.n_entries <= AT_ONCE:
             Thread(target=calibrated, args=(1, stop), daemon=True).start()
             return None

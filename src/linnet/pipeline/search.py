@@ -250,7 +250,7 @@ def search(plan: Plan, given: SearchRows, features: AnyBlocks, n_classes: int, m
 
 
 @dataclass(frozen=True)
-class Larger:
+class CalibrationFit:
     """The chosen settings, fitted to more rows than the search had: the trial, the fit of the first fold, its columns."""
 
     trial: Trial
@@ -258,7 +258,7 @@ class Larger:
     columns: npt.NDArray[np.int64]
 
 
-def larger_folds(plan: Plan, found: SearchResult, given: SearchRows) -> list[Fold]:
+def calibration_folds(plan: Plan, found: SearchResult, given: SearchRows) -> list[Fold]:
     """Return the folds of a fit that calibrates, where the search took a sample of many rows; none where it had as many."""
     if not found.n_entries:
         return []
@@ -269,25 +269,28 @@ def larger_folds(plan: Plan, found: SearchResult, given: SearchRows) -> list[Fol
     return folds if larger else []
 
 
-def fit_larger(
+def fit_to_calibrate(
     plan: Plan, settings: dict[str, Any], folds: list[Fold], given: SearchRows, blocks: Blocks, n_classes: int, min_df: int,
     threads: int, on_epoch: OnEpoch | None, last: bool = False,
-) -> Larger | None:  # fmt: skip
+) -> CalibrationFit | None:  # fmt: skip
     """Fit settings on folds, and not roughly: the intercept of a rough fit is not that of the last.
 
-    Ctrl-C keeps the weights so far where that is the last fit; else there is nothing to keep, and None is returned.
+    Where that is the last fit, Ctrl-C keeps the weights so far, and a warning says that it did not converge. Else None is
+    returned after Ctrl-C.
     """
     rows, fits = CrossValidation(given.rows, blocks, given.y, n_classes, min_df=min_df, select=plan.features.select), []
     for fold in folds:
+        model = plan.make(settings)
+        model.warns = last
         one = rows.fit(
-            fold, plan.make(settings), plan.features, float(settings["ratio"]), sample_weight=given.weight,
+            fold, model, plan.features, float(settings["ratio"]), sample_weight=given.weight,
             given_weight=given.given_weight, threads=threads, on_epoch=on_epoch,
         )  # fmt: skip
         if one.interrupted and not last:
             return None
         fits.append(one)
     trial = trial_of(settings, folds, [one.scores for one in fits], given)
-    return Larger(trial, fits[0], rows.part(folds[0]).columns)
+    return CalibrationFit(trial, fits[0], rows.part(folds[0]).columns)
 
 
 def trial_of(settings: dict[str, Any], folds: Sequence[Fold], scores: list[Any], given: SearchRows) -> Trial:

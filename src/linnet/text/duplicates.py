@@ -219,14 +219,14 @@ def _numbered(roots: Ints) -> Ints:
     return (np.cumsum(is_first) - 1)[roots]
 
 
-def most_near(texts: Any, threads: int | None = None) -> float:
+def near_share_bound(texts: Any, threads: int | None = None) -> float:
     """Return about the most that the share of rows with a near duplicate can be, as ``near_groups`` finds them by default.
 
     Two near duplicates share all minima of one of a few bands with a probability of 0.88 or more. It takes a fifth of the time
     of the groups, and says where they need not be made.
 
     >>> texts = ["the cat sat on the mat and slept all day long", "the cat sat on the mat and slept all day", "no", "yes"]
-    >>> round(most_near(texts), 2)
+    >>> round(near_share_bound(texts), 2)
     0.57
     """
     multipliers = _multipliers(BANDS * BAND)
