@@ -16,7 +16,7 @@ from linnet.features.derived import Shared, Texts
 from linnet.features.plan import VARIATIONS, FeaturePlan, default_blocks, other_widths
 from linnet.pipeline.crossval import side_by_side
 from linnet.pipeline.rows import count_features
-from linnet.pipeline.search import axes_of, starts, walk
+from linnet.pipeline.search import Trial, axes_of, clearly_better, starts, walk
 from linnet.solvers.callbacks import ConvergenceWarning
 
 
@@ -177,6 +177,19 @@ def test_threads_change_nothing(model):
     made = [TextClassifier(model, n_jobs=n).fit(texts, labels) for n in (1, 2)]
     assert made[0].card == made[1].card
     np.testing.assert_array_equal(made[0].model_.rows, made[1].model_.rows)
+
+
+def test_trials_of_different_lengths_are_compared_on_the_folds_of_both():
+    """Where classes are many a poor ratio is judged on the first fold alone."""
+
+    def trial(right):
+        n = len(right)
+        return Trial({}, float(np.mean(right)), np.array(right), np.zeros((n, 2)), np.arange(n), np.zeros(n, np.int64))
+
+    long, short = trial([True] * 60 + [False] * 60), trial([False] * 30 + [True] * 30)
+    assert clearly_better(long, short)
+    assert not clearly_better(short, long)
+    assert not clearly_better(long, trial([True] * 60))
 
 
 @pytest.mark.parametrize("model", ["svm", "logistic"])

@@ -130,11 +130,11 @@ def clearly_better(new: Trial, old: Trial) -> bool:
 
     The noise of a paired difference is the root of the number of rows on which the two differ, and one row more, the
     correction for continuity (McNemar). Without this a walk over many settings ends at whichever was lucky; with
-    many rows half of that noise will do. A trial that was stopped early is not better.
+    many rows half of that noise will do. A trial that was stopped early is not better; beside one that was, the folds of both count.
     """
     if len(new.right) < len(old.right):
         return False
-    gained, lost = _differences(new.right, old.right)
+    gained, lost = _differences(new.right[: len(old.right)], old.right)
     return gained - lost > (0.5 if len(old.right) >= ENOUGH_ROWS else 1.0) * float(np.sqrt(gained + lost)) + 1.0
 
 
@@ -348,7 +348,7 @@ class _Trials:
         few rows all that is left is noise, and the order in which settings are given says more.
         """
         left = settings
-        for fold in self.folds:
+        for k, fold in enumerate(self.folds):
             if len(left) == 1:
                 break
             for n, one in enumerate(left):
@@ -359,7 +359,7 @@ class _Trials:
                 self._judge(one)
                 if fold is self.folds[0]:
                     self.log.candidate(self._trial(one), len(self.scores), self.expected)
-            left = [one for one in left if self._judged(one)]
+            left = [one for one in left if self._judged(one) > k] or left  # without those whose ratio is outdone
             trials = sorted(map(self._trial, left), key=lambda trial: -trial.accuracy)  # the first of equals stays
             last = 0 if fold is self.folds[-1] else len(trials) // 3
             hopes = [t.settings for t in trials if not clearly_better(trials[0], t)]
