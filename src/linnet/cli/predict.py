@@ -160,7 +160,7 @@ class ResultColumns:
     def table(self, model: Any, scores: Any, kept: Any = None, far: Any = None) -> Any:
         """Return the rows of a batch; where rows may have several labels, these stand in place of label and probability."""
         answers = model.answers(scores, self.rule)
-        P, best, none = answers.proba, answers.most_probable, answers.best < 0
+        best, none = answers.most_probable, answers.best < 0
         if model.multilabel:
             found = {"labels": self._label_sets(answers.chosen)}
         else:
@@ -168,6 +168,7 @@ class ResultColumns:
             found = {"label": call("take", labels, integers(np.where(none, len(self.classes), best)))}
         if self.form == "lines":
             return pa.table(found)
+        P = answers.proba
         if not model.multilabel:
             found["probability"] = self._numbers(P[np.arange(len(best)), best])
             if self.rule.abstains:

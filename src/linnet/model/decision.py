@@ -22,7 +22,7 @@ over trainings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -138,8 +138,8 @@ def most_probable(P: Floats, k: int) -> Ints:
 class Answers:
     """What a model answers to some texts."""
 
-    proba: Floats
-    """The probability of each class, (n_texts, n_classes); 0 of those that were not asked for."""
+    given: Floats | Callable[[], Floats]
+    """The probabilities, or what works them out when they are asked for."""
     best: Ints
     """The class number of each answer, -1 for none; where texts have several labels, that of the most probable."""
     sets: Bools | None = None
@@ -152,6 +152,11 @@ class Answers:
         proba, best = (np.concatenate([getattr(part, name) for part in parts]) for name in ("proba", "best"))
         return cls(proba, best, np.concatenate(sets) if sets else None)
 
+    @cached_property
+    def proba(self) -> Floats:
+        """The probability of each class, (n_texts, n_classes); 0 of those that were not asked for."""
+        return self.given() if callable(self.given) else self.given
+
     @property
     def chosen(self) -> Bools:
         """Which labels each text has, (n_texts, n_classes)."""
@@ -160,7 +165,8 @@ class Answers:
     @property
     def most_probable(self) -> Ints:
         """The answer, or where there is none, the most probable class."""
-        return np.where(self.best < 0, self.proba.argmax(axis=1), self.best)
+        none = self.best < 0
+        return np.where(none, self.proba.argmax(axis=1), self.best) if none.any() else self.best
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,6 +236,11 @@ class Decision:
     def sure(self) -> float | None:
         """What is asked of the answers: an accuracy or a share; None where all rows are answered."""
         return self.abstain if self.abstain is not None else self.answer
+
+    @property
+    def plain(self) -> bool:
+        """Whether the most probable class of all is the answer."""
+        return self.thresholds is None and self.costs is None and self.labels is None and self.sure is None
 
     @property
     def abstains(self) -> bool:

@@ -285,7 +285,10 @@ class Model:
 
     def answers(self, scores: Floats, decision: Decision | None = None) -> Answers:
         """Turn scores into answers, by the rule of the model or by another one."""
-        return (decision or self.decision).answers(self.proba(scores), self.multilabel)
+        rule = decision or self.decision
+        if rule.plain and scores.shape[1] > 1 and not self.multilabel:  # no curve puts another class first
+            return Answers(lambda: self.proba(scores), scores.argmax(axis=1))
+        return rule.answers(self.proba(scores), self.multilabel)
 
     def best(self, scores: Floats) -> Ints:
         """Return the class number of each answer; that of the most probable class where there is none."""

@@ -594,7 +594,7 @@ class TestRows(ArrowFile):
             for first in range(0, len(text), most):
                 found.append(model.answers(model.scores(text[first : first + most], threads)))
                 if separator is None and self.rows > most:  # their labels alone are kept
-                    found[-1] = replace(found[-1], proba=found[-1].proba[:0])
+                    found[-1] = replace(found[-1], given=found[-1].proba[:0])
         answers = Answers.joined(found)
         if separator is not None:
             truth = [labels_of(cell, separator) for cell in labels]
