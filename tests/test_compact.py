@@ -7,7 +7,9 @@ import pytest
 
 import linnet
 from linnet.model import file as store
+from linnet.model.coded import CodedTable
 from linnet.model.model import Model
+from linnet.model.table import FloatTable
 
 CLASSES = ("neg", "pos")
 
@@ -37,7 +39,7 @@ def test_a_large_model_is_rounded_and_answers_as_before(pair, tmp_path):
     for clf, name in zip(pair, ("c", "f"), strict=True):
         clf.save(tmp_path / name)
     assert (tmp_path / "c").stat().st_size < 0.8 * (tmp_path / "f").stat().st_size
-    assert full.artefact.table.steps is None
+    assert isinstance(full.artefact.table, FloatTable)
     assert full.artefact.table.bits == 64
     stored = compact.card["storage"]
     assert stored["fingerprint_bits"] == compact.artefact.table.bits <= 48
@@ -51,7 +53,7 @@ def test_a_large_model_is_rounded_and_answers_as_before(pair, tmp_path):
 @pytest.mark.parametrize("settings", [{}, {"hash_bits": 17}, {"classes": tuple("abcdefgh"), "model": "svm"}])
 def test_a_compact_file_is_the_model_in_memory(settings, tmp_path):
     clf = fitted(**settings)
-    assert clf.artefact.table.steps is not None
+    assert isinstance(clf.artefact.table, CodedTable)
     texts, _ = texts_of(50, CLASSES, seed=2)
     for name, how in (("m", {}), ("mapped", {"mapped": True})):
         clf.artefact.save(tmp_path / name, **how)
@@ -98,7 +100,7 @@ def test_weights_are_multiples_of_a_power_of_two(pair):
 
 def test_small_models_keep_their_floats():
     small = linnet.TextClassifier("nb", features="words:1").fit(["good", "bad", "so good"], ["pos", "neg", "pos"])
-    assert small.artefact.table.steps is None
+    assert isinstance(small.artefact.table, FloatTable)
     assert "storage" not in small.card
 
 
@@ -127,6 +129,20 @@ def test_packed_arrays_that_do_not_fit_are_refused(pair, change, tmp_path):
     digest = hashlib.sha256(made).hexdigest().encode()
     with pytest.raises(linnet.ModelFileError, match=r"packed arrays|train it again"):
         Model.load(made.replace(b"0" * 64, digest, 1))
+
+
+def test_weights_that_are_mostly_zero_are_written_as_those_that_are_not(tmp_path):
+    clf = fitted(tuple("abcdefgh"), "svm")
+    tensors = clf.artefact.table.tensors()
+    codes = np.rint(clf.artefact.table.rows[clf.artefact.table.used, 1:] / clf.artefact.table.steps[1:])
+    assert np.count_nonzero(codes) == len(tensors["weights"]) < 0.5 * codes.size
+    np.testing.assert_array_equal(np.unpackbits(tensors["nonzero"], count=codes.size), codes.ravel() != 0)
+    clf.save(tmp_path / "m")
+    stored = store.read(tmp_path / "m")
+    for cut in ({"weights": tensors["weights"][1:]}, {"nonzero": tensors["nonzero"][1:]}):
+        store.write(tmp_path / "n", {**stored.tensors, **cut}, stored.card)
+        with pytest.raises(linnet.ModelFileError, match="train it again"):
+            Model.load(tmp_path / "n")
 
 
 def test_arrays_are_packed_and_unpacked(tmp_path):

@@ -20,7 +20,7 @@ from linnet.features.blocks import parse
 from linnet.features.vectorizer import Vectorizer
 from linnet.model import file as store
 from linnet.model.model import Model
-from linnet.model.table import Table
+from linnet.model.table import FloatTable
 from linnet.models import FeedForward
 
 TRAIN, DEV, TEST = load("reviews")
@@ -166,7 +166,7 @@ def test_a_contribution_is_what_a_little_more_of_an_embedding_does():
         for factor in (1 + h, 1 - h):
             rows = np.array(model.rows)
             rows[slots[c.feature], 1:] *= np.float32(factor)
-            table = Table(np.array(model.slots), rows, model.shift)
+            table = FloatTable(np.array(model.slots), rows, model.shift)
             moved.append(float(replace(model, table=table).scores([text])[0, 0]))
         assert (moved[0] - moved[1]) / (2 * h) == pytest.approx(c.value, rel=0.02, abs=1e-4)
         tried += 1

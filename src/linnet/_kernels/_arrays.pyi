@@ -7,8 +7,10 @@ import numpy.typing as npt
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Int8s: TypeAlias = npt.NDArray[np.int8]
+Int16s: TypeAlias = npt.NDArray[np.int16]
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
+UInt16s: TypeAlias = npt.NDArray[np.uint16]
 UInt32s: TypeAlias = npt.NDArray[np.uint32]
 UInt64s: TypeAlias = npt.NDArray[np.uint64]
 Float32s: TypeAlias = npt.NDArray[np.float32]

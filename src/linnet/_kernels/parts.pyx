@@ -148,15 +148,13 @@ def walk_documents(const uint8_t[::1] data, const int64_t[::1] offsets, Compiled
                     if k + LOOKAHEAD < m:
                         touch(w, found.keys[k + LOOKAHEAD] >> w.shift)
                     key = found.keys[k]
-                    slot = key >> w.shift
-                    if not w.hashing:
-                        slot = slot_for(w, key)
-                        if fingerprint_at(w, slot) != key:
-                            found.unknowns[d] += found.tally[k]
-                            found.next_place[k] = -1
-                            continue
+                    slot = find_slot(w, key)
+                    if not is_at(w, slot, key):
+                        found.unknowns[d] += found.tally[k]
+                        found.next_place[k] = -1
+                        continue
                     t = 1.0 if weights.tf == 0 else found.tally[k] if weights.tf == 1 else 1.0 + log(<double>found.tally[k])
-                    x = t * row_at(w, slot)[0]
+                    x = t * norm_of(w, slot)
                     norm += x if w.mean else x * x
                     found.slots[f] = <int64_t>slot
                     found.factors[f] = t

@@ -42,9 +42,10 @@ cdef class Scratch:
     cdef int32_t* counts         # of each slot, all zero between calls
     cdef int64_t* places
     cdef double* sums
+    cdef int32_t* code_sums      # all zero between calls
     cdef readonly int64_t longest, room
     cdef readonly object hashes, token_places, codes, char_places, fps, starts, lengths
-    cdef object _distinct, _seen, _sums, _counts, _places
+    cdef object _distinct, _seen, _sums, _code_sums, _counts, _places
 
     def __init__(self, int64_t longest, int64_t room=1 << 15):
         self.need_length(longest)
@@ -113,9 +114,10 @@ cdef class Scratch:
     cdef outputs(self, int64_t n):
         """Have room for n sums."""
         cdef double[::1] sums
+        cdef int32_t[::1] code_sums
         if self._sums is None or len(self._sums) < n:
-            self._sums = sums = numpy.empty(n, numpy.float64)
-            self.sums = &sums[0]
+            self._sums, self._code_sums = sums, code_sums = numpy.empty(n, numpy.float64), numpy.zeros(n, numpy.int32)
+            self.sums, self.code_sums = &sums[0], &code_sums[0]
 
 
 cdef class CompiledBlocks:

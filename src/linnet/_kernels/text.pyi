@@ -1,12 +1,12 @@
 """The compiled module text: what the kernels of text take and give."""
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from linnet._kernels._arrays import Bytes, Float32s, Float64s, Int32s, Int64s, UInt32s, UInt64s
+from linnet._kernels._arrays import Bytes, Float32s, Float64s, Int16s, Int32s, Int64s, UInt16s, UInt32s, UInt64s
 
 Number = TypeVar("Number", np.int32, np.int64, np.float32, np.float64)
 
@@ -103,10 +103,16 @@ def sort_rows(
 # score.pyx
 
 class WeightTable:
-    def __init__(
-        self, slots: UInt64s, shift: int, rows: Float32s, b: Float64s, tf: int, normalise: int, ignored: int = 0
-    ) -> None: ...
+    def __init__(self, b: Float64s, tf: int, normalise: int, shift: int) -> None: ...
+    def of_floats(self, slots: UInt64s, rows: Float32s, ignored: int) -> WeightTable: ...
+    def of_codes(self, records: UInt16s, codes: Int16s, norms: Float32s, steps: Float32s, bits: int) -> WeightTable: ...
+    def find(self, fps: UInt64s, out: Int64s) -> None: ...
 
+def record_width(n_outputs: int) -> int: ...
+def encode_rows(
+    keys: UInt64s, norm: Float32s, W: npt.NDArray[Any], steps: Float32s, shift: int, bits: int, records: UInt16s,
+    codes: Int16s, norms: Float32s, used: Int64s,
+) -> bool: ...  # fmt: skip
 def score_documents(
     data: Bytes, offsets: Int64s, first: int, last: int, blocks: CompiledBlocks, weights: WeightTable,
     scratch: Scratch, out: Float64s,

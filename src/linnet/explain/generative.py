@@ -16,6 +16,7 @@ from linnet.array_types import Floats
 from linnet.errors import DataError, LinnetError
 from linnet.features.vectorizer import features_named
 from linnet.model.model import Model
+from linnet.model.table import FloatTable
 from linnet.models.naive_bayes import Statistics
 
 
@@ -29,7 +30,7 @@ class Generative:
     @classmethod
     def of(cls, model: Model, estimator: Any) -> Generative:
         """Estimate the probabilities; models that count nothing are refused."""
-        if model.learned is None or not len(model.slots):
+        if model.learned is None or model.table.hashed:
             raise LinnetError("probabilities are those of nb and bernoulli, of one label a row and without hash_bits")
         estimator.learn(Statistics(model.learned.rows, model.learned.features), np.dtype(np.float64))
         return cls(model, estimator)
@@ -71,12 +72,11 @@ class Generative:
 
     def _sums(self, W: Floats, b: Floats, texts: Any, threads: int | None) -> Floats:
         """Score texts with a weight for every class."""
-        used, norm = self.model.table.used, self.model.rows[:, :1]
-        rows = np.concatenate([norm, np.zeros((len(norm), len(b)), np.float32)], axis=1)
-        rows[used, 1:] = norm[used] * W
-        return replace(self.model, table=replace(self.model.table, rows=rows, steps=None, records=None), b=b).sums(
-            texts, threads
-        )
+        t = self.model.table
+        rows = np.zeros((t.n_slots, 1 + len(b)), np.float32)
+        rows[:, 0] = t.rows[:, 0]
+        rows[t.used, 1:] = rows[t.used, :1] * W
+        return replace(self.model, table=FloatTable(t.slots, rows, t.shift, t.bits), b=b).sums(texts, threads)
 
     def _named(self, logs: Floats) -> dict[Any, float]:
         return dict(zip(self.model.classes, arithmetic.exp(logs).tolist(), strict=True))

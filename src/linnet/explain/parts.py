@@ -173,7 +173,7 @@ class DocumentChunk:
         self.walked = w = walk(model, self.piece)
         self.amounts = compute(model.computed, [self.piece]).astype(np.float64) if k else np.zeros((n, 0))
         columns = np.tile(np.arange(k), n)
-        self.values = self._added(model.rows[:, 1:], w.ptr, w.slot, w.factor, slopes)
+        self.values = self._added(model.table.at(w.slot)[:, 1:], w.ptr, np.arange(len(w.slot)), w.factor, slopes)
         ends = k * np.arange(n + 1)
         self.added = self._added(model.computed_weights, ends, columns, self.amounts.ravel(), slopes).reshape(n, k)
         if slopes is None:
@@ -238,7 +238,7 @@ class DocumentChunk:
 
     def contributions(self, features: Ints) -> list[Contribution]:
         """Make the contributions of some features."""
-        w, hashing, out = self.walked, not len(self.model.slots), []
+        w, hashing, out = self.walked, self.model.table.hashed, []
         kinds = [block.name for block in self.model.blocks]
         first = w.first[features]
         columns = (w.block[features], self.values[features], first, w.count[features], w.begin[first], w.end[first])

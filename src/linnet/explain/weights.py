@@ -83,7 +83,7 @@ def name_columns(model: Model, pieces: list[TextBuffer], seen: Ints, named: int)
     strength = np.abs(effects).max(axis=1)  # what a column can do to tell classes apart
     order = np.argsort(-strength, kind="stable")[:named]
     columns = seen[order[strength[order] > 0]]
-    rank = np.full(len(model.rows), -1, np.int32)
+    rank = np.full(model.table.n_slots, -1, np.int32)
     rank[columns] = np.arange(len(columns), dtype=np.int32)
     found: list[list[tuple[int, str]]] = [[] for _ in columns]
     more = np.zeros(len(columns), bool)
@@ -155,9 +155,9 @@ def separation(model: Model, texts: Any, labels: Any, threads: int | None = None
     scale = (model.card.get("calibration") or {}).get("scale", 1.0)
     shift = (model.card.get("calibration") or {}).get("shift", [0.0])[0]
     number = {str(c): k for k, c in enumerate(model.classes)}
-    used, y = model.table.used, np.array([number.get(str(label), -1) for label in labels])
-    norm = model.rows[used, :1].astype(np.float64)
-    w = model.rows[used, 1:] / np.where(norm > 0.0, norm, 1.0) / scale  # (n_features, n_outputs)
+    rows, y = model.table.at(model.table.used), np.array([number.get(str(label), -1) for label in labels])
+    norm = rows[:, :1].astype(np.float64)
+    w = rows[:, 1:] / np.where(norm > 0.0, norm, 1.0) / scale  # (n_features, n_outputs)
     scores = (model.scores(texts, threads) - shift) / scale
     two = model.n_outputs == 1
     right: npt.NDArray[Any] = (y == 1)[:, None] if two else y[:, None] == np.arange(model.n_outputs)

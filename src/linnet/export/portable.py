@@ -18,6 +18,7 @@ from linnet.draw.markup import resource
 from linnet.errors import LinnetError
 from linnet.features.counting import NORM, TF
 from linnet.model.model import Model
+from linnet.model.table import ignored_bits
 
 KINDS = {"words": 0, "vectors": 0, "chars": 1, "across": 2, "skips": 3, "position": 4}
 """The blocks that exported models may have, and their numbers in C. A block of vectors is exported as one of words."""
@@ -79,11 +80,11 @@ def portable(model: Model) -> PortableModel:
             f"cannot export {refused[0]}: exported models are linear, over blocks of words, chars, across, skips and position; "
             "train with --features words:1-2+chars:2-5, or use the model through linnet serve"
         )
-    hashed = not len(model.slots)
-    used = np.flatnonzero(np.any(model.rows != 0.0, axis=1) if hashed else model.slots)
+    hashed = model.table.hashed
+    used = np.flatnonzero(np.any(model.rows != 0.0, axis=1)) if hashed else model.table.used
     keys = (used.astype(np.uint64) << np.uint64(model.shift)) | np.uint64(1) if hashed else model.slots[used]
     order = np.argsort(keys, kind="stable")
-    at = np.full(len(model.rows), -1)
+    at = np.full(model.table.n_slots, -1)
     at[used[order]] = np.arange(len(used))
     none = np.full(len(model.classes), 0.5 if model.multilabel else -1.0)
     own = model.decision.thresholds
@@ -96,8 +97,8 @@ def portable(model: Model) -> PortableModel:
             }
             for block, compiled in zip(model.blocks, model.compiled.rows, strict=True)
         ],
-        TF[model.tf], NORM[model.norm], model.shift, model.table.ignored, hashed, keys[order],
-        np.ascontiguousarray(model.rows[used[order]]), model.b.tolist(),
+        TF[model.tf], NORM[model.norm], model.shift, ignored_bits(model.table.bits), hashed, keys[order],
+        np.ascontiguousarray(model.table.at(used[order])), model.b.tolist(),
         [] if model.curve is None else model.curve.points.tolist(),
         (none if own is None else np.where(np.isfinite(own), own, none)).tolist(), model.decision.least,
         {int(at[slot]): name for slot, name in model.names().items() if at[slot] >= 0},

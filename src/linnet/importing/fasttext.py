@@ -23,7 +23,7 @@ from linnet.features.blocks import LONGEST, FastText
 from linnet.features.counting import joined
 from linnet.model.calibration import CalibrationCurve
 from linnet.model.model import Model
-from linnet.model.table import Table
+from linnet.model.table import FloatTable
 from linnet.solvers.network import DenseLayers, TreeLayers
 from linnet.text.duplicates import mixed
 
@@ -231,7 +231,7 @@ def _model(
         some = order[first : first + ROWS]
         part = source[rows[some]].astype(np.float64)
         W[some] = arithmetic.matmul(part, out) if multiplied else part
-    table = Table.of(keys, np.ones(len(keys), np.float32), W)
+    table = FloatTable.of(keys, np.ones(len(keys), np.float32), W)
     names = words[:NAMED]
     slots_of_names = table.find(np.array([phrase_hash([w.decode("utf-8", "replace")]) for w in names], np.uint64))
     listed = [(name, slot) for name, slot in zip(names, slots_of_names.tolist(), strict=True) if slot >= 0]

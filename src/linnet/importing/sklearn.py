@@ -21,7 +21,7 @@ from linnet.features.blocks import Block, Chars, Hashing, Words
 from linnet.features.counting import joined
 from linnet.features.vectorizer import NORMS, TOKEN_PATTERN, features_named
 from linnet.model.model import Model
-from linnet.model.table import Table
+from linnet.model.table import FloatTable
 
 VECTORISERS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
 SOFTMAX = ("LogisticRegression", "MultinomialNB")  # probabilities by softmax, or of two classes by the sigmoid
@@ -105,7 +105,7 @@ def _model(vectoriser: Any, tfidf: Any, model: Any, name: str) -> Model:
         table, slots = _hashed(block, rows), np.zeros(0, np.int64)
     else:
         keys = features_named(terms, (block,))[0]
-        table = Table.of(keys, np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 1:]))
+        table = FloatTable.of(keys, np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 1:]))
         named = np.argsort(-np.abs(W).max(axis=0), kind="stable")[:20_000]
         slots, terms = table.find(keys[named]), [terms[k] for k in named.tolist()]
     made = Model(
@@ -144,11 +144,11 @@ def _block(v: Any) -> tuple[Block, list[str]]:
     return (Chars if chars else Words)(low, high, tokens=tokens, case=case), terms
 
 
-def _hashed(block: Hashing, rows: Floats32) -> Table:
+def _hashed(block: Hashing, rows: Floats32) -> FloatTable:
     """Lay rows out by the numbers of their columns; with signs, the row of a negative column follows that of the positive."""
     out = np.zeros((1 << block.bits, rows.shape[1]), np.float32)
     step = 1 + block.signed
     out[: step * len(rows) : step] = rows
     if block.signed:
         out[1 : 2 * len(rows) : 2] = np.where(np.arange(rows.shape[1]) > 0, -rows, rows)
-    return Table(np.zeros(0, np.uint64), out, 64 - block.bits)
+    return FloatTable(np.zeros(0, np.uint64), out, 64 - block.bits)

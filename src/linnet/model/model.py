@@ -27,15 +27,16 @@ from linnet.features.counting import NORM, TF, Norm, in_threads, thread_count
 from linnet.features.derived import Derived, DerivedBlock, Texts, TextSource, by_source, derive, states
 from linnet.model import file as store
 from linnet.model.calibration import CalibrationCurve
+from linnet.model.coded import FEW_WEIGHTS, CodedTable, Table, read_table, rounded
 from linnet.model.decision import Answers, Decision
 from linnet.model.learned import Learned, TextsSeen, compare, extended
-from linnet.model.table import FEW_WEIGHTS, Table, check_arrays, check_card, check_numbers
+from linnet.model.table import FloatTable, check_arrays, check_card, check_numbers
 from linnet.solvers.losses import probabilities, sigmoid
 
 if TYPE_CHECKING:
     from linnet.solvers.network import DenseLayers
 
-PACKED = {"fingerprints", "norm", "weights", "names", "name_sizes", "name_features", "learned.features"}
+PACKED = {"fingerprints", "norm", "weights", "nonzero", "names", "name_sizes", "name_features", "learned.features"}
 SMALL_JOB = 1 << 16  # bytes: below this a second thread costs more than it saves
 LONG_TEXT = 1 << 18  # bytes: the kernel takes longer texts in pieces
 
@@ -119,7 +120,7 @@ class Model:
     @property
     def n_lookup(self) -> int:
         """How many numbers are looked up a feature: a weight an output, or the embedding that a head reads."""
-        return int(self.table.rows.shape[1]) - 1
+        return self.table.n_outputs
 
     @property
     def n_outputs(self) -> int:
@@ -166,8 +167,7 @@ class Model:
     @cached_property
     def weights(self) -> WeightTable:
         """The table of weights as the kernels read it."""
-        t = self.table
-        return WeightTable(t.slots, t.shift, t.rows, self.b, TF[self.tf], NORM[self.norm], t.ignored)
+        return self.table.read_by(WeightTable(self.b, TF[self.tf], NORM[self.norm], self.shift))
 
     def scores(self, texts: Any, threads: int | None = None) -> Floats:
         """Return the score of every text, (n_texts, n_outputs)."""
@@ -221,7 +221,7 @@ class Model:
 
     def known_features(self, texts: Any, threads: int | None = None, *, counting: bool = False) -> tuple[Ints, Ints]:
         """Return how many features of each text the model knows, and how many it has: each once, or with counting each time."""
-        pieces, hashed = self.pieces(texts), not len(self.slots)
+        pieces, hashed = self.pieces(texts), self.table.hashed
         if not self.blocks:
             none = np.zeros(sum(map(len, pieces)), np.int64)
             return none, none
@@ -261,12 +261,12 @@ class Model:
         With a head there are none; then it is how far a text of that feature alone is from an empty one.
         """
         if self.head is None:
-            counted = self.rows[slots, 1 + output].astype(np.float64)
+            counted = self.table.at(slots)[:, 1 + output].astype(np.float64)
             return np.concatenate([counted, self.computed_weights[:, output]]) if self.computed else counted
-        sums = self.rows[slots, 1:].astype(np.float64)
+        rows = self.table.at(slots).astype(np.float64)
+        norm, sums = rows[:, :1], rows[:, 1:]
         if self.norm:
-            norm = self.rows[slots, :1].astype(np.float64)
-            np.divide(sums, norm, out=sums, where=norm > 0.0)
+            sums = np.divide(sums, norm, out=sums.copy(), where=norm > 0.0)
         if self.computed:
             sums = np.concatenate([sums, self.computed_weights])
         empty = self.head.apply(self.b[None, :])
@@ -322,14 +322,14 @@ class Model:
         return replace(self, training_texts=known)
 
     def compact(self, few: int = FEW_WEIGHTS) -> Model:
-        """Round the weights of a model with more than few of them and cut its fingerprints, in place: ``linnet.model.table``."""
-        table = self.table.rounded(few)
-        return self if table.steps is None else self.with_table(table)
+        """Round the weights of a model with more than few of them and cut its fingerprints: ``linnet.model.coded``."""
+        table = rounded(self.table, few)
+        return self.with_table(table) if isinstance(table, CodedTable) else self
 
     def with_table(self, table: Table, **more: Any) -> Model:
         """Return the model with a table of rounded weights; the card says how they are stored, and more."""
         about = {"weights": "16 bits, a step a class", **more}
-        if len(table.slots):
+        if not table.hashed:
             about |= {"fingerprint_bits": table.bits, "false_hit_rate": len(table.used) / 2.0**table.bits}
         return replace(self, table=table, card={**self.card, "storage": about})
 
@@ -414,7 +414,7 @@ class Model:
 
                 head = DenseLayers.of_tensors(t, int(about["head"]["layers"]))
             n_lookup = n_outputs if head is None else int(about["head"]["inputs"])
-            table = Table.of_tensors(t, n_lookup, int(about["shift"]), int(about.get("fingerprint_bits", 64)))
+            table = read_table(t, n_lookup, int(about["shift"]), int(about.get("fingerprint_bits", 64)))
             model = cls(
                 tuple(about["classes"]), tuple(_block(b, t) for b in about["blocks"]), about["tf"], about["norm"],
                 table, t["b"], t["names"], *_named(t, table), bool(about["calibrated"]), card,
@@ -443,23 +443,22 @@ class Model:
     def check_numbers(self) -> None:
         """Refuse weights that are not finite, or too large to be added up."""
         layers = {} if self.head is None else self.head.tensors()
-        rows = {"rows": self.rows} if self.table.steps is None else {}  # rounded ones were checked with their steps
+        rows = (
+            {"rows": self.rows} if isinstance(self.table, FloatTable) else {}
+        )  # rounded ones were checked with their steps
         check_numbers({**rows, "b": self.b, "computed_weights": self.computed_weights, **layers})
 
     def _check(self) -> None:
         """Refuse tables that a kernel could run out of: lookups end at an empty slot, every slot has its row, names their bytes."""
         offsets, slots = self.name_offsets, self.name_slots
-        n_slots = len(self.slots) if len(self.slots) else 1 << (64 - self.shift)
+        self.table.check()
+        n_slots, homes = self.table.n_slots, 1 << (64 - self.shift)
         fits = (
-            self.rows.ndim == 2
-            and (self.table.records is None or self.table.records.shape[1] == (3 + self.n_lookup + 1) // 2 * 2)
-            and 0 < self.shift < 64
-            and len(self.rows) == n_slots
-            and n_slots >= 1 << (64 - self.shift)
+            0 < self.shift < 64
+            and (n_slots == homes if self.table.hashed else n_slots >= homes)
             and self.n_outputs == (1 if len(self.classes) == 2 and not self.multilabel else len(self.classes))
             and self.b.shape == (self.n_lookup,)
             and (self.head is None or self.head.n_inputs == self.n_lookup)
-            and (len(self.slots) == 0 or int(self.slots[-1]) == 0)
             and self.tf in TF
             and self.norm in NORM
             and len(self.blocks) + len(self.computed) > 0

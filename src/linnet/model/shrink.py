@@ -16,8 +16,9 @@ import numpy as np
 from linnet import arithmetic
 from linnet.array_types import Floats, Floats32, Ints
 from linnet.errors import LinnetError
+from linnet.model.coded import CodedTable, rounded
 from linnet.model.model import Model
-from linnet.model.table import Table
+from linnet.model.table import FloatTable
 from linnet.values import size_text
 
 COARSER = (16.0, 4.0, 1.0)  # steps to the root mean square of the weights of a class
@@ -31,7 +32,9 @@ def shrink(model: Model, max_size: int, texts: Any = None) -> Model:
     if model.file_size <= max_size:
         return model
     used = model.table.used
-    influence = np.concatenate([_influence(model.rows[some]) for some in np.array_split(used, len(used) // 50_000 + 1)])
+    influence = np.concatenate(
+        [_influence(model.table.at(some)) for some in np.array_split(used, len(used) // 50_000 + 1)]
+    )
     order = used[np.argsort(-influence, kind="stable")]
     bare = replace(model, learned=None, training_texts=model.training_texts[:0])
 
@@ -53,12 +56,13 @@ def shrink(model: Model, max_size: int, texts: Any = None) -> Model:
         raise LinnetError(
             f"no model fits into {size_text(max_size)}: without any feature it has {size_text(made.file_size)}"
         )
-    if texts is None or model.norm is None or made.table.steps is None:
+    table = made.table
+    if texts is None or model.norm is None or not isinstance(table, CodedTable):
         return made
-    rows, all_steps = made.rows, made.table.steps.copy()
-    codes, all_steps[0] = np.rint(rows[:, 0] / all_steps[0]), all_steps[0] / np.float32(_scale(model, made, texts))
-    rows[:, 0] = codes * all_steps[0]
-    return replace(made, table=replace(made.table, steps=all_steps))
+    steps_after = table.steps.copy()
+    steps_after[0] /= np.float32(_scale(model, made, texts))
+    norms = np.rint(table.norms / table.steps[0]) * steps_after[0]
+    return replace(made, table=replace(table, norms=norms, steps=steps_after))
 
 
 def _influence(rows: Floats32) -> Floats:
@@ -69,23 +73,22 @@ def _influence(rows: Floats32) -> Floats:
 def _cut(model: Model, kept: Ints, steps: float, named: int) -> Model:
     """Return the model with the features of some slots, but for those whose weights are rounded to zero, and so many names."""
     old = model.table
-    norm, W = old.rows[kept, 0], old.rows[kept, 1:]
-    if len(old.slots):
-        bits = np.uint64(64 - min(old.bits, -(-(len(kept).bit_length() + SPARE_BITS) // 4) * 4))
+    rows = old.at(kept)
+    norm, W = np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 1:])
+    if not old.hashed:
+        bits = np.uint64(64 - min(old.bits, len(kept).bit_length() + SPARE_BITS))
         # the first of those that would be taken for one another
         first = np.diff(old.slots[kept] >> bits, prepend=np.uint64(0)) != 0
-        table = Table.of(old.slots[kept[first]], norm[first], np.ascontiguousarray(W[first]))
-        table = replace(table, bits=old.bits).rounded(0, steps, NORM_STEPS, SPARE_BITS)
-        left = table.used[table.rows[table.used, 1:].any(axis=1)]
-        rows = table.rows[left]
-        again = Table.of(table.slots[left], np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 1:]))
-        table = replace(again, bits=table.bits, steps=table.steps)
+        floats = FloatTable.of(old.slots[kept[first]], norm[first], W[first])
+        table = rounded(replace(floats, bits=old.bits), 0, steps, NORM_STEPS, SPARE_BITS)
+        if isinstance(table, CodedTable):
+            table = table.without_zeros()
         slots = table.find(old.slots[model.name_slots])
     else:
-        rows = np.zeros_like(old.rows)
-        rows[kept, 0], rows[kept, 1:] = norm, W
-        table = replace(old, rows=rows).rounded(0, steps, NORM_STEPS)
-        slots = np.where(table.rows[model.name_slots, 1:].any(axis=1), model.name_slots, -1)
+        every = np.zeros((old.n_slots, 1 + old.n_outputs), np.float32)
+        every[kept] = rows
+        table = rounded(FloatTable(old.slots, every, old.shift), 0, steps, NORM_STEPS)
+        slots = np.where(table.at(model.name_slots)[:, 1:].any(axis=1), model.name_slots, -1)
     some = np.flatnonzero(slots >= 0)[:named]
     sizes = np.diff(model.name_offsets)[some]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])

@@ -297,9 +297,9 @@ def _model(
 ) -> Model:
     """Return the entries and their weights as a model of text."""
     from linnet.model.model import Model
-    from linnet.model.table import Table
+    from linnet.model.table import FloatTable
 
-    table = Table.of(known.fingerprints, np.ones(len(W), np.float32), W.astype(np.float32))
+    table = FloatTable.of(known.fingerprints, np.ones(len(W), np.float32), W.astype(np.float32))
     return Model(
         tuple(classes), (known.block,), plan.tf, plan.norm, table, b, *joined(known.names),
         table.find(known.fingerprints), card=card,

@@ -21,7 +21,7 @@ from linnet.model.calibration import Calibration, choose_calibration, fit_calibr
 from linnet.model.decision import ConfidenceTable, Decision
 from linnet.model.learned import Learned
 from linnet.model.model import Model
-from linnet.model.table import Table
+from linnet.model.table import FloatTable
 from linnet.pipeline.cache import joined_with, name_array
 from linnet.pipeline.crossval import Fitted, Weighting, fit_rows, folded_best, one_label_a_row
 from linnet.pipeline.events import Log
@@ -209,7 +209,7 @@ def _learned(plan: Plan, estimator: Any, model: Model, store: RowStore) -> Learn
     if not plan.traits.incremental or plan.traits.sums != "statistics" or store.computed or estimator.counted_ is None:
         return None
     counted = Learned(estimator.counted_.rows, estimator.counted_.features)
-    return counted.by_slot(model.table.find(store.fingerprints) if len(model.slots) else None)
+    return counted.by_slot(None if model.table.hashed else model.table.find(store.fingerprints))
 
 
 def _begin(model: Any, store: RowStore, weight: Floats | None, log: Log, where: str = "") -> None:
@@ -344,9 +344,9 @@ def assemble(
         b = np.zeros(W.shape[1])
     if plan.hash_bits and blocks:
         rows = np.concatenate([norm[:, None], W], axis=1)
-        table = Table(np.zeros(0, np.uint64), rows, 64 - plan.hash_bits)
+        table = FloatTable(np.zeros(0, np.uint64), rows, 64 - plan.hash_bits)
         return Model(classes, blocks, plan.tf, plan.norm, table, b, calibrated=calibrated, card=card, head=head)
-    table = Table.of(fingerprints, norm, W)
+    table = FloatTable.of(fingerprints, norm, W)
     top = largest(strength, named)
     name_bytes, name_offsets = columns.names(top)
     return Model(

@@ -30,6 +30,7 @@ from linnet.model.calibration import Calibration, CalibrationCurve
 from linnet.model.decision import Decision
 from linnet.model.learned import Learned, merged, numbers_of
 from linnet.model.model import Model
+from linnet.model.table import ignored_bits
 from linnet.models import MODELS
 from linnet.models.estimator import EpochState
 from linnet.models.inputs import as_weight, class_factors, label_factors
@@ -275,11 +276,11 @@ class IncrementalLearner:
         self.curve = model.curve
         if self.several and model.decision.thresholds is not None:
             self.cuts = np.nan_to_num(model.decision.thresholds, nan=0.5)
-        used = np.flatnonzero(model.slots) if len(model.slots) else np.arange(len(model.rows))
-        if len(model.slots):
+        used = model.table.used
+        if not model.table.hashed:
             self.vocabulary.add(model.slots[used], np.ones(len(used), np.int32))
             self.names = [_names_by_slot(model, used)]
-        table = model.rows[used].astype(np.float64)
+        table = model.table.at(used).astype(np.float64)
         norm, folded = table[:, 0], table[:, 1:]
         self._grow(len(used))
         self.fixed[: len(used)] = norm
@@ -428,7 +429,7 @@ class IncrementalLearner:
             self._grow(1 << features.hash_bits)
             return counted.rows, None
         before = self.vocabulary.n
-        ignored = np.uint64(0 if self.base is None else self.base.table.ignored)
+        ignored = np.uint64(0 if self.base is None else ignored_bits(self.base.table.bits))
         columns = self.vocabulary.add(counted.fingerprints | ignored, counted.rows.document_frequency())
         new = columns >= before
         fresh = np.empty(self.vocabulary.n - before, dtype=np.int64)
@@ -512,7 +513,7 @@ class IncrementalLearner:
         learned = None
         if isinstance(self.state, _Counts):
             learned = Learned(self.state.counted.rows.copy(), self.state.counted.features[kept])
-            learned = learned.by_slot(model.table.find(fps) if len(model.slots) else None)
+            learned = learned.by_slot(None if model.table.hashed else model.table.find(fps))
         if self.base is not None:
             model = replace(model, table=replace(model.table, bits=self.base.table.bits))
         if self.several:
@@ -578,7 +579,7 @@ class IncrementalLearner:
 
 def _names_by_slot(model: Model, used: Columns) -> Any:
     """Return the names of the used slots, null where the file has none."""
-    place = np.full(len(model.rows), -1, np.int64)
+    place = np.full(model.table.n_slots, -1, np.int64)
     place[model.name_slots] = np.arange(len(model.name_slots))
     return name_array(model.name_bytes, model.name_offsets).take(pa.array(place[used], mask=place[used] < 0))
 

@@ -22,7 +22,7 @@ from linnet.features.buffers import text_buffers
 from linnet.features.counting import count, thread_count
 from linnet.features.derived import Part, Shared
 from linnet.features.plan import FeaturePlan
-from linnet.model.table import FEW_WEIGHTS
+from linnet.model.coded import FEW_WEIGHTS
 from linnet.models.inputs import row_weights
 from linnet.pipeline.crossval import MOST_DEV, CrossValidation, Fold, Scored, choose_folds, side_by_side, strata
 from linnet.pipeline.events import Log, resident
