@@ -7,7 +7,7 @@ Columns are numbered in the order of first sight, so the numbering does not depe
 shards merged in order give the numbers one shard would have given.
 """
 from libc.math cimport fabs
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from linnet._kernels.hints cimport ln_prefetch
 
 cdef enum:
@@ -410,6 +410,34 @@ def read_keys(const uint8_t[:, ::1] planes, int shift, uint64_t[::1] out) -> boo
                     return False
             before = out[i]
     return True
+
+
+ctypedef fused whole_number:
+    int8_t
+    int16_t
+
+
+def spread(const uint8_t[::1] bits, const whole_number[::1] values, whole_number[::1] out) -> bool:
+    """Write values where bits say, the highest bit of a byte first; returns whether there are as many as bits."""
+    cdef int64_t i, n = values.shape[0], size = out.shape[0], taken = 0
+    cdef int k
+    cdef uint8_t byte
+    if bits.shape[0] != (size + 7) // 8:
+        return False
+    with nogil:
+        for i in range(bits.shape[0]):
+            byte = bits[i]
+            k = 0
+            while byte:
+                if byte & 0x80:
+                    if taken == n or 8 * i + k >= size:
+                        with gil:
+                            return False
+                    out[8 * i + k] = values[taken]
+                    taken += 1
+                byte <<= 1
+                k += 1
+    return taken == n
 
 
 def lay_out(const uint64_t[::1] fps, uint64_t[:] slots, int shift, const float[::1] norm, const float[:, ::1] W,

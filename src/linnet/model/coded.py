@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from linnet._kernels.text import WeightTable, encode_rows, measure_rows, read_keys, record_width
+from linnet._kernels.text import WeightTable, encode_rows, measure_rows, read_keys, record_width, spread
 from linnet.array_types import Array, Bytes, Floats32, Hashes, Ints
 from linnet.features.counting import Slots
 from linnet.model.table import LARGEST, ONE_RECORD, Arrays, FloatTable, check_numbers, differences, ignored_bits
@@ -249,9 +249,9 @@ def _dense(tensors: Arrays, shape: tuple[int, int]) -> Array:
     weights = tensors["weights"]
     if "nonzero" not in tensors:
         return weights
-    others = np.unpackbits(tensors["nonzero"], count=shape[0] * shape[1]).view(bool)
     out = np.zeros(shape, weights.dtype)
-    out.ravel()[others] = weights
+    if weights.dtype == np.float32 or not spread(tensors["nonzero"], weights, out.ravel()):
+        raise ValueError("its weights are not as many as it says")
     return out
 
 
