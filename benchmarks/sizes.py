@@ -3,8 +3,8 @@
     python benchmarks/sizes.py [--data DIR] [--sets imdb,ag_news] [--models svm,nb] [--max-size 1MB] [--json OUT]
 
 Every set is fitted once with the default settings in full precision. The table as it is in memory and the file, in full precision and by
-default, and the file after `shrink` are measured, for other models than the SVM full precision and default, each with its accuracy on the test rows and the
-share of answers that differ from full precision.
+default, and the file after `shrink` are measured, for other models than the SVM full precision and default, each with its accuracy on the
+test rows and the share of answers that differ from full precision.
 shrink sees 2,000 training texts, never the test rows. fastText is trained on the same lower-cased lines and quantised (qnorm, retrain)
 with the largest cutoff whose file is small enough. lid_lingua75 has no test part: a tenth, drawn by seed 0, is held out.
 """
