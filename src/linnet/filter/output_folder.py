@@ -85,9 +85,9 @@ class OutputFolder:
         """Write a file, whole or not at all."""
         write_atomic(path, data, staging=self.parts, mkdir=True)
 
-    def write_arrays(self, path: Path, arrays: dict[str, Any]) -> None:
-        """Write numpy arrays, whole or not at all."""
-        with self.open_atomic(path) as file:
+    def write_arrays(self, kind: str, index: int, arrays: dict[str, Any]) -> None:
+        """Write what is known of a shard as numpy arrays, whole or not at all."""
+        with self.open_atomic(self.part(kind, index)) as file:
             np.savez(file, **arrays)
 
     def read_arrays(self, path: Path) -> dict[str, Any]:

@@ -89,20 +89,6 @@ def weigh(texts: Any, unit: str) -> Ints:
 # ---- The kept rows of a shard: in the format of the shard, as they came, with the label and the probabilities added.
 
 
-@contextlib.contextmanager
-def open_shard_writer(
-    folder: OutputFolder, shard: Shard, settings: FilterSettings, reader: RecordReader
-) -> Iterator[ShardWriter]:
-    """Write the kept rows of a shard to a file that is compressed as the shard is."""
-    codec = reader.codec if keeps_format(reader.format) else None
-    if reader.format in FORMATS and FORMATS[reader.format].members and codec == "gzip":
-        codec = None  # every record is compressed by itself
-    with folder.open_atomic(folder.output(shard.name)) as file, compressed(file, codec) as sink:
-        writer = ShardWriter(reader, sink, shard.name, settings)
-        yield writer
-        writer.tables.close()
-
-
 class ShardWriter:
     """Writes the kept rows of a shard; given them in order, in any number of batches.
 
@@ -124,11 +110,9 @@ class ShardWriter:
         self.tables.short = self.names[:1]
         self.plain = kind in ("csv", "tsv")
 
-    def write(
-        self, batch: RowBatch, rows: Ints, best: Ints32, proba: Floats32,
-        texts: Any = None,
-    ) -> None:  # fmt: skip
+    def write(self, scored: ScoredBatch, rows: Ints, proba: Floats32, texts: Any) -> None:
         """Write rows of a batch: their best labels, their probabilities, and their texts where those changed."""
+        batch, best = scored.batch, scored.best[rows]
         self._refuse_clash(batch.raw.columns)
         if self.format is not None and self.format.rewrite is not None and batch.raw.records is not None:
             values = [[self.classes[k] for k in best.tolist()], *proba.T.tolist()]
@@ -168,6 +152,7 @@ class ShardWriter:
 
 
 LONGEST_RAW = 10_000  # characters of a bad row that are kept in the quarantine
+Task = tuple[int, Shard, Any]  # the number of a shard, the shard, and the cut for it
 
 
 class ShardCounts:
@@ -186,145 +171,167 @@ class ShardCounts:
         return {**plain, "notes": self.notes[:5]}
 
 
-def score_shard(task: tuple[int, Shard, Any], settings: FilterSettings) -> dict[str, Any]:
+def score_shard(task: Task, settings: FilterSettings) -> dict[str, Any]:
     """First pass of a ranking rule: write the scores down, and what the ranking needs to know of them."""
-    index, shard, _ = task
-    folder, counts, named = OutputFolder(settings.out), ShardCounts(settings), settings.columns[:1]
-    none = np.zeros(0)
+    work, rule, none = _ShardWork(task, settings), settings.rule, np.zeros(0)
     parts = [
         (np.zeros((0, len(settings.columns)), np.float32), *map(none.astype, (np.int32, np.uint8, np.int64, bool)))
     ]
     values: list[str] = []
-    with _opened(shard, settings, write=False) as (_, rows):
-        for scored in _scored(rows, folder, shard, settings, counts):
+    with work.opened(write=False) as (_, rows):
+        for scored in work.scored(rows):
             usable = scored.state == USABLE
-            mine = weigh(scored.texts, settings.rule.of)
-            counts.weight += int(mine[usable].sum())
-            if settings.rule.quota is not None:  # only those that are admitted compete
-                usable &= settings.rule.admits(scored.odds, scored.best, named)
+            mine = weigh(scored.texts, rule.of)
+            work.counts.weight += int(mine[usable].sum())
+            if rule.quota is not None:  # only those that are admitted compete
+                usable &= rule.admits(scored.odds, scored.best, settings.columns[:1])
             parts.append((scored.odds, scored.best, scored.state, mine, usable))
             values += itertools.compress(_groups(scored.batch) or (), usable)
     odds, best, state, weights, among = map(np.concatenate, zip(*parts, strict=True))
-    ranking = shard_ranking(settings.rule, odds[among, 0], weights[among], values)
-    folder.write_arrays(folder.part("scores", index), {"odds": odds, "best": best, "state": state})
-    folder.write_arrays(folder.part("ranking", index), ranking)
-    return folder.record("scored", index, shard.name, counts.to_dict())
+    ranking = shard_ranking(rule, odds[among, 0], weights[among], values)
+    work.folder.write_arrays("scores", work.index, {"odds": odds, "best": best, "state": state})
+    work.folder.write_arrays("ranking", work.index, ranking)
+    return work.folder.record("scored", work.index, work.shard.name, work.counts.to_dict())
 
 
-def write_shard(task: tuple[int, Shard, Any], settings: FilterSettings) -> dict[str, Any]:
+def write_shard(task: Task, settings: FilterSettings) -> dict[str, Any]:
     """Write the rows worth keeping; return the record of the shard.
 
     Without a cut, rows are scored here, in one pass. Else this is the second pass, with the scores of the first: what is above
     the cut is kept, which is one score, or for a quota (score, ties) for each value.
     """
-    index, shard, cut = task
-    folder, counts = OutputFolder(settings.out), ShardCounts(settings)
+    work = _ShardWork(task, settings)
+    cut, counts = work.cut, work.counts
     left = {value: ties for value, (_, ties) in cut.items()} if isinstance(cut, dict) else {}
     named = settings.columns[: len(settings.rule.keep)]
-    with (
-        _opened(shard, settings, write=True) as (reader, rows),
-        open_shard_writer(folder, shard, settings, reader) as writer,
-    ):
-        first_pass = _scored(rows, folder, shard, settings, counts)
-        for scored in first_pass if cut is None else _rescored(rows, folder, index, shard):
+    with work.opened(write=True) as (reader, rows), work.writer(reader) as writer:
+        for scored in work.scored(rows) if cut is None else work.rescored(rows):
             keep = (scored.state == USABLE) & settings.rule.admits(scored.odds, scored.best, named)
             if cut is not None:
                 keep &= _above(scored.odds[:, 0], keep, cut, _groups(scored.batch), left)
                 if settings.cleaner is not None:  # the kept rows only
                     kept = np.where(keep, USABLE, UNUSABLE).astype(np.uint8)
-                    scored.texts = _cleaned(scored.batch.text, kept, settings, Counter())
+                    scored.texts = work.cleaned(scored.batch.text, kept, Counter())
                 counts.kept_weight += int(weigh(scored.texts, settings.rule.of)[keep].sum())
-            _write(writer, scored, keep, settings, counts)
+            work.write(writer, scored, keep)
     found = counts.to_dict()
     if cut is not None:
-        first = folder.read_record("scored", index)
+        first = work.folder.read_record("scored", work.index)
         if first is None:
-            raise LinnetError(f"{folder.path}: the scores of {shard.name} have gone; run the same command again")
+            raise LinnetError(
+                f"{work.folder.path}: the scores of {work.shard.name} have gone; run the same command again"
+            )
         usable = first["rows"] - sum(first["unusable"].values()) - sum(first["dropped"].values())
         dropped = +Counter({**first["dropped"], "score": usable - counts.kept})
         names = ("kept", "kept_text_bytes", "kept_weight", "labels", "kept_scores")
         found = {**first, **{name: found[name] for name in names}, "dropped": dict(sorted(dropped.items()))}
-    return folder.record("done", index, shard.name, found)
+    return work.folder.record("done", work.index, work.shard.name, found)
 
 
-def _rescored(rows: Iterator[RowBatch], folder: OutputFolder, index: int, shard: Shard) -> Iterator[ScoredBatch]:
-    """Put the rows of a shard together again with the scores of the first pass."""
-    arrays, at = folder.read_arrays(folder.part("scores", index)), 0
-    odds, best, state = arrays["odds"], arrays["best"], arrays["state"]
-    for batch in rows:
-        part = slice(at, at + len(batch))
-        at += len(batch)
-        if at > len(state):
-            raise DataError(f"{shard.path} changed while it was filtered: it has more rows than before")
-        yield ScoredBatch(batch, state[part], odds[part], best[part], batch.text)
-    if at < len(state):
-        raise DataError(f"{shard.path} changed while it was filtered: it has fewer rows than before")
+class _ShardWork:
+    """One shard while a worker is at it: its settings, its counts and the folder that it goes to."""
 
+    def __init__(self, task: Task, settings: FilterSettings) -> None:
+        self.index, self.shard, self.cut = task
+        self.settings, self.counts, self.folder = settings, ShardCounts(settings), OutputFolder(settings.out)
 
-# ---- reading and writing
+    @contextlib.contextmanager
+    def opened(self, *, write: bool) -> Iterator[tuple[RecordReader, Iterator[RowBatch]]]:
+        """Open the shard, with all columns where rows are written from them; say of one that has gone that it has gone."""
+        shard, settings = self.shard, self.settings
+        every = write and not (shard.format in FORMATS and FORMATS[shard.format].rewrite)
+        also = [] if settings.rule.by is None else [settings.rule.by]
+        try:
+            reader, rows = open_rows(
+                shard.path, text=settings.text, format=shard.format, also=also, every=every, records=write
+            )
+            with contextlib.closing(rows):
+                yield reader, rows
+        except (FileNotFoundError, DataError):
+            if Path(shard.path).exists():
+                raise
+            raise MissingShardError(f"{shard.path} has gone since the run began") from None
 
+    @contextlib.contextmanager
+    def writer(self, reader: RecordReader) -> Iterator[ShardWriter]:
+        """Open the file of the kept rows, which is compressed as the shard is."""
+        codec = reader.codec if keeps_format(reader.format) else None
+        if reader.format in FORMATS and FORMATS[reader.format].members and codec == "gzip":
+            codec = None  # every record is compressed by itself
+        name = self.shard.name
+        with self.folder.open_atomic(self.folder.output(name)) as file, compressed(file, codec) as sink:
+            writer = ShardWriter(reader, sink, name, self.settings)
+            yield writer
+            writer.tables.close()
 
-@contextlib.contextmanager
-def _opened(
-    shard: Shard, settings: FilterSettings, *, write: bool
-) -> Iterator[tuple[RecordReader, Iterator[RowBatch]]]:
-    """Open a shard, with all columns where rows are written from them; say of one that has gone that it has gone."""
-    every = write and not (shard.format in FORMATS and FORMATS[shard.format].rewrite)
-    also = [] if settings.rule.by is None else [settings.rule.by]
-    try:
-        reader, rows = open_rows(
-            shard.path, text=settings.text, format=shard.format, also=also, every=every, records=write
-        )
-        with contextlib.closing(rows):
-            yield reader, rows
-    except (FileNotFoundError, DataError):
-        if Path(shard.path).exists():
-            raise
-        raise MissingShardError(f"{shard.path} has gone since the run began") from None
+    def scored(self, rows: Iterator[RowBatch]) -> Iterator[ScoredBatch]:
+        """Read, clean and score; count what is not usable, and write it to the quarantine."""
+        lines: list[bytes] = []
+        settings, counts = self.settings, self.counts
+        for batch in rows:
+            state = np.where(blank(batch.text), UNUSABLE, USABLE).astype(np.uint8)
+            state[list(batch.raw.malformed)] = UNUSABLE
+            for row in np.flatnonzero(state == UNUSABLE).tolist():
+                bad = batch.raw.malformed.get(row)
+                reason, raw = ("empty text", "") if bad is None else (bad.reason, bad.raw)
+                counts.unusable[reason] += 1
+                value = {"row": batch.first_row + row, "reason": reason, "raw": raw[:LONGEST_RAW]}
+                lines.append(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            texts = batch.text if settings.cleaner is None else self.cleaned(batch.text, state, counts.dropped)
+            odds, best = settings.score(texts)
+            counts.notes = list(batch.reader.notes)
+            counts.rows += len(batch)
+            counts.text_bytes += batch.text.nbytes
+            counts.scores += histogram(probability(odds[state == USABLE]))
+            yield ScoredBatch(batch, state, odds, best, texts)
+        if lines:
+            self.folder.write_bytes(self.folder.quarantine(self.shard.name), b"".join(lines))
+        else:
+            self.folder.quarantine(self.shard.name).unlink(missing_ok=True)
+
+    def rescored(self, rows: Iterator[RowBatch]) -> Iterator[ScoredBatch]:
+        """Put the rows of the shard together again with the scores of the first pass."""
+        arrays, at = self.folder.read_arrays(self.folder.part("scores", self.index)), 0
+        odds, best, state = arrays["odds"], arrays["best"], arrays["state"]
+        for batch in rows:
+            part = slice(at, at + len(batch))
+            at += len(batch)
+            if at > len(state):
+                raise DataError(f"{self.shard.path} changed while it was filtered: it has more rows than before")
+            yield ScoredBatch(batch, state[part], odds[part], best[part], batch.text)
+        if at < len(state):
+            raise DataError(f"{self.shard.path} changed while it was filtered: it has fewer rows than before")
+
+    def cleaned(self, texts: Any, state: Bytes, dropped: Counter[str]) -> Any:
+        """Clean the usable texts; those that a rule removes get the state CLEANED."""
+        found = []
+        for row, text in enumerate(texts.to_pylist()):
+            clean, why = self.settings.cleaner(text) if state[row] == USABLE else ("", None)
+            if why is not None:
+                state[row] = CLEANED
+                dropped[f"clean: {why}"] += 1
+            found.append(clean)
+        return pa.chunked_array([strings(found)])
+
+    def write(self, writer: ShardWriter, scored: ScoredBatch, keep: Bools) -> None:
+        """Write the rows to keep, and count them."""
+        counts, rows = self.counts, np.flatnonzero(keep)
+        proba = probability(scored.odds[rows])
+        writer.write(scored, rows, proba, None if self.settings.cleaner is None else scored.texts.take(integers(rows)))
+        counts.kept += len(rows)
+        usable = int(np.count_nonzero(scored.state == USABLE))
+        if usable > len(rows):
+            counts.dropped["score"] += usable - len(rows)
+        counts.kept_scores += histogram(proba)
+        sizes = [np.zeros(0, np.int64), *(lengths(chunk) for chunk in scored.texts.chunks)]
+        counts.kept_text_bytes += int(np.concatenate(sizes)[rows].sum(dtype=np.int64))
+        for code, count in zip(*np.unique(scored.best[rows], return_counts=True), strict=True):
+            counts.labels[self.settings.classes[int(code)]] += int(count)
 
 
 def _groups(batch: RowBatch) -> list[str] | None:
     """The values of the column of a quota, if there is one."""
     return batch.values(batch.also[0]) if batch.also else None
-
-
-def _scored(
-    rows: Iterator[RowBatch], folder: OutputFolder, shard: Shard, settings: FilterSettings, counts: ShardCounts
-) -> Iterator[ScoredBatch]:
-    """Read, clean and score; count what is not usable, and write it to the quarantine."""
-    lines: list[bytes] = []
-    for batch in rows:
-        state = np.where(blank(batch.text), UNUSABLE, USABLE).astype(np.uint8)
-        state[list(batch.raw.malformed)] = UNUSABLE
-        for row in np.flatnonzero(state == UNUSABLE).tolist():
-            bad = batch.raw.malformed.get(row)
-            reason, raw = ("empty text", "") if bad is None else (bad.reason, bad.raw)
-            counts.unusable[reason] += 1
-            value = {"row": batch.first_row + row, "reason": reason, "raw": raw[:LONGEST_RAW]}
-            lines.append(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-        texts = batch.text if settings.cleaner is None else _cleaned(batch.text, state, settings, counts.dropped)
-        odds, best = settings.score(texts)
-        counts.notes = list(batch.reader.notes)
-        counts.rows += len(batch)
-        counts.text_bytes += batch.text.nbytes
-        counts.scores += histogram(probability(odds[state == USABLE]))
-        yield ScoredBatch(batch, state, odds, best, texts)
-    if lines:
-        folder.write_bytes(folder.quarantine(shard.name), b"".join(lines))
-    else:
-        folder.quarantine(shard.name).unlink(missing_ok=True)
-
-
-def _cleaned(texts: Any, state: Bytes, settings: FilterSettings, dropped: Counter[str]) -> Any:
-    """Clean the usable texts; those that a rule removes get the state CLEANED."""
-    found = []
-    for row, text in enumerate(texts.to_pylist()):
-        clean, why = settings.cleaner(text) if state[row] == USABLE else ("", None)
-        if why is not None:
-            state[row] = CLEANED
-            dropped[f"clean: {why}"] += 1
-        found.append(clean)
-    return pa.chunked_array([strings(found)])
 
 
 def _above(odds: Floats32, keep: Bools, cut: Any, values: Any, left: dict[str, int]) -> Bools:
@@ -340,21 +347,3 @@ def _above(odds: Floats32, keep: Bools, cut: Any, values: Any, left: dict[str, i
             left[value] -= 1
             found[row] = True
     return found
-
-
-def _write(
-    writer: ShardWriter, scored: ScoredBatch, keep: Bools, settings: FilterSettings, counts: ShardCounts
-) -> None:
-    rows = np.flatnonzero(keep)
-    proba = probability(scored.odds[rows])
-    texts = None if settings.cleaner is None else scored.texts.take(integers(rows))
-    writer.write(scored.batch, rows, scored.best[rows], proba, texts)
-    counts.kept += len(rows)
-    usable = int(np.count_nonzero(scored.state == USABLE))
-    if usable > len(rows):
-        counts.dropped["score"] += usable - len(rows)
-    counts.kept_scores += histogram(proba)
-    sizes = [np.zeros(0, np.int64), *(lengths(chunk) for chunk in scored.texts.chunks)]
-    counts.kept_text_bytes += int(np.concatenate(sizes)[rows].sum(dtype=np.int64))
-    for code, count in zip(*np.unique(scored.best[rows], return_counts=True), strict=True):
-        counts.labels[settings.classes[int(code)]] += int(count)

@@ -24,11 +24,7 @@ from linnet.errors import LinnetError, check_choice
 from linnet.model.model import Model
 from linnet.solvers.losses import logsumexp
 
-UNITS = {  # of what --top is a share
-    "documents": "every document counts once",
-    "characters": "a document counts as many times as it has characters",
-    "tokens": "a document counts as many times as it has words between white space",
-}
+UNITS = ("documents", "characters", "tokens")  # of what --top is a share; tokens are words between white space
 
 
 @dataclass(frozen=True)
