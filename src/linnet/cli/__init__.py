@@ -22,7 +22,7 @@ try:
     import click
 
     from linnet import __version__
-    from linnet.errors import LinnetError, shown
+    from linnet.errors import LinnetError, check_choice, shown
 except KeyboardInterrupt:  # while Python was still reading the program
     raise SystemExit(130) from None
 
@@ -89,10 +89,8 @@ class Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Point at the nearest command when one is misspelt."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from linnet.errors import nearest
-
-            raise LinnetError(nearest("command", args[0], COMMANDS))
+        if args and not args[0].startswith("-"):
+            check_choice("command", args[0], COMMANDS, LinnetError)
         return super().resolve_command(ctx, args)
 
 

@@ -118,13 +118,11 @@ def _batches(inputs: tuple[str, ...], options: dict[str, Any], progress: Cleanin
     from linnet.data.reading import stream_rows
 
     for source in inputs:
-        first, say_note = True, Notes(source)
-        for batch in stream_rows(source, text=options["text"], format=options["format_"]):
-            if first:
+        say_notes = Notes(source)
+        for k, batch in enumerate(stream_rows(source, text=options["text"], format=options["format_"])):
+            if k == 0:
                 progress.line(f"{batch.reader.source}: text column '{batch.text_column}' ({batch.choice.why_text})")
-                first = False
-            for note in batch.reader.notes:
-                say_note(note)
+            say_notes(*batch.reader.notes)
             yield batch
 
 

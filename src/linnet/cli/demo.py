@@ -51,13 +51,10 @@ def _write_tickets() -> None:
     """Put the built-in tickets into this folder, but never over another file."""
     content = (files("linnet.datasets") / DATA).read_bytes()
     path = Path(DATA)
-    if path.exists():
-        if path.read_bytes() != content:
-            raise DataError(
-                f"there is another {DATA} in this folder, which the demo would lose; run it in an empty one"
-            )
-        return
-    write_atomic(path, content)
+    if not path.exists():
+        write_atomic(path, content)
+    elif path.read_bytes() != content:
+        raise DataError(f"there is another {DATA} in this folder, which the demo would lose; run it in an empty one")
 
 
 def _run(title: str, *arguments: str) -> None:

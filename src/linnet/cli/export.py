@@ -11,8 +11,6 @@ from linnet.cli.output import echo
 from linnet.errors import shown
 from linnet.values import size_text
 
-__all__ = ["export"]
-
 
 @o.command()
 @click.argument("model", type=o.InputPath())

@@ -53,9 +53,8 @@ def features(
         return
     click.echo(f"text     {shown_text}")
     for block in shown:
-        sizes = (
-            f"   {sum(p.count for p in block.pieces):,} pieces, {len(block.pieces):,} different" if block.pieces else ""
-        )
+        counts = [piece.count for piece in block.pieces]
+        sizes = f"   {sum(counts):,} pieces, {len(counts):,} different" if counts else ""
         click.echo(f"\n{block.block}{sizes}\n  {_line(block, None if all_ else 40)}")
     click.echo("\nwhat the tokeniser changes" + ("" if changed else ": nothing"))
     for change in changed:

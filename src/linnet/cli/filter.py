@@ -64,7 +64,9 @@ def filter_(model: str, inputs: tuple[str, ...], **options: Any) -> None:
         raise LinnetError("--scheduler is for --engine dask or spark")
     settings: dict[str, Any] = {"retries": options["retries"], "timeout": options["timeout"], "threads": threads}
     settings |= {"scheduler": options["scheduler"]} if options["scheduler"] else {"workers": workers}
-    clean, pages = _cleaning(options)
+    given = options["clean"]
+    clean = None if given is None else list(cleaning.DEFAULT) if given == "default" else parse_list(given)
+    pages = [name for name in cleaning.C4 if name != "badwords"] if options["c4"] else None
     with FilterProgressBars(options["quiet"]) as progress, open_engine(options["engine"], **settings) as engine:
         manifest = filter_corpus(
             model, inputs, options["out"], rule, text=options["text"], format=options["format_"], clean=clean, pages=pages,
@@ -85,12 +87,6 @@ def _rule(options: dict[str, Any]) -> Any:
     floors = [None] * len(keep) if not least else list(least) * (len(keep) if len(least) == 1 else 1)
     top = None if options["top"] is None else percent(options["top"])
     return Rule(dict(zip(keep, floors, strict=True)), top, options["of"], options["quota"], options["by"])
-
-
-def _cleaning(options: dict[str, Any]) -> tuple[list[str] | None, list[str] | None]:
-    given = options["clean"]
-    clean = None if given is None else list(cleaning.DEFAULT) if given == "default" else parse_list(given)
-    return clean, [name for name in cleaning.C4 if name != "badwords"] if options["c4"] else None
 
 
 def _share_out(options: dict[str, Any], shards: int, model: str) -> tuple[int, int]:
@@ -116,7 +112,8 @@ DRIVER_MEMORY = 150 << 20
 def _print_totals(manifest: dict[str, Any], options: dict[str, Any], progress: FilterProgressBars) -> None:
     if options["json_"]:
         shown = {k: v for k, v in manifest.items() if k not in ("by_shard", "histograms", "settings")}
-        echo_json({**shown, "seconds": round(progress.seconds, 3), "bytes_read": progress.read})
+        seconds = round(time.perf_counter() - progress.began, 3)
+        echo_json({**shown, "seconds": seconds, "bytes_read": progress.read})
         return
     rows = max(1, manifest["rows"])
     for name in ("rows", "kept", "dropped", "unusable"):

@@ -66,10 +66,8 @@ def read_labelled(
         data = replace(data, separator=clf.card.get("data", {}).get("separator", "|"))
     if bins := options.get("label_bins") or options.get("label_quantiles"):
         data = data.binned(bins)
-        options["label_bins"], options["label_quantiles"] = (
-            data.bins,
-            None,
-        )  # parts of the first file hold for those that follow
+        # parts of the first file hold for those that follow
+        options |= {"label_bins": data.bins, "label_quantiles": None}
     if labelled or not options["quiet"]:
         say(data.describe())
     return data

@@ -36,16 +36,11 @@ def monitor(model: str, data: str, **options: Any) -> None:
 
     clf = linnet.load(model, n_jobs=options["threads"], trust=options["trust"])
     columns = {"text": o.text_column(clf, options), "format": options["format_"], "also": clf.artefact.needs}
-    reference = None
+    reference, threads = None, options["threads"]
     if options["reference"]:
-        reference = reference_of(clf.artefact, linnet.read(options["reference"], **columns), options["threads"])
-    found = drift(
-        clf.artefact,
-        linnet.read(data, **columns),
-        reference=reference,
-        level=options["level"],
-        threads=options["threads"],
-    )
+        reference = reference_of(clf.artefact, linnet.read(options["reference"], **columns), threads)
+    texts = linnet.read(data, **columns)
+    found = drift(clf.artefact, texts, reference=reference, level=options["level"], threads=threads)
     if options["json_"]:
         echo_json(found.to_dict())
     else:

@@ -91,9 +91,10 @@ def check_outputs(outputs: Mapping[str, tuple[str, str | None]]) -> None:
     if not given:
         return
     ctx = click.get_current_context()
-    read = [name for p in ctx.command.params if isinstance(p.type, InputPath) for name in _given(ctx, p)]
-    known = {_identity(path) for name in read for path in _files(name)} - {None}
-    folders = [Path(name).resolve() for name in read if name != "-" and os.path.isdir(name)]  # noqa: PTH112 - any text
+    names = [name for p in ctx.command.params if isinstance(p.type, InputPath) for name in _given(ctx, p)]
+    read = [path for name in names if name != "-" for path in (name, *glob.iglob(name, recursive=True))]  # noqa: PTH207
+    known = {_identity(Path(path)) for path in read} - {None}
+    folders = [Path(path).resolve() for path in read if os.path.isdir(path)]  # noqa: PTH112 - any text
     seen: dict[Path, str] = {}
     for option, (path, kind) in given.items():
         _check_place(path, option)
@@ -104,8 +105,13 @@ def check_outputs(outputs: Mapping[str, tuple[str, str | None]]) -> None:
         inside = kind != "model" and path.exists() and any(folder in real.parents for folder in folders)
         if inside or (known and _identity(path) in known):
             raise LinnetError(f"{shown(path, 300)}: is also an input, and would be lost; give {option} another file")
-        if not ctx.meta[_FORCE]:
-            _check_kind(path, kind or kind_of_name(path), option)
+        wanted = None if ctx.meta[_FORCE] else kind or kind_of_name(path)
+        there = None if wanted is None else content_kind(path)
+        if there not in (None, "empty", wanted):
+            raise LinnetError(
+                f"{shown(path, 300)}: is a file of the kind {there}, not {wanted}, and would be lost; give {option} another file, "
+                "or --force"
+            )
 
 
 def _check_name(name: str) -> None:
@@ -128,23 +134,6 @@ def _check_place(path: Path, option: str) -> None:
         raise LinnetError(f"{name}: the folder {folder} does not exist; make it first or choose another {option}")
     if not os.access(path.parent, os.W_OK):
         raise LinnetError(f"{name}: the folder {shown(path.parent, 300)} is read-only; choose another {option}")
-
-
-def _check_kind(path: Path, kind: str | None, option: str) -> None:
-    there = content_kind(path)
-    if kind is not None and there not in (None, "empty", kind):
-        raise LinnetError(
-            f"{shown(path, 300)}: is a file of the kind {there}, not {kind}, and would be lost; give {option} another file, or --force"
-        )
-
-
-def _files(name: str) -> Iterator[Path]:
-    """The files that an input names; a serve model is NAME=FILE."""
-    if name == "-":
-        return
-    yield Path(name)
-    if glob.has_magic(name):
-        yield from map(Path, glob.iglob(name, recursive=True))  # noqa: PTH207 - the pattern may be absolute
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

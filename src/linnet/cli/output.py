@@ -37,11 +37,12 @@ class Notes:
     def __init__(self, source: str) -> None:
         self.source, self.said = shown(source, 200), set[str]()
 
-    def __call__(self, note: str) -> None:
-        """Say a note."""
-        if note not in self.said and len(self.said) < self.MOST:
-            self.said.add(note)
-            say(f"{self.source}: {note}")
+    def __call__(self, *notes: str) -> None:
+        """Say notes."""
+        for note in notes:
+            if note not in self.said and len(self.said) < self.MOST:
+                self.said.add(note)
+                say(f"{self.source}: {note}")
 
 
 def echo(line: str) -> None:
@@ -157,11 +158,6 @@ class ProgressBars:
         if self.bars is not None:
             self.bars.stop()
             self.bars = None
-
-    @property
-    def seconds(self) -> float:
-        """Since the beginning."""
-        return time.perf_counter() - self.began
 
     def line(self, text: str) -> None:
         """Print a line, above the bars."""

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 import linnet
 from linnet.cli import options as o
-from linnet.cli.options import InputPath, asked, command, text_column
 from linnet.cli.output import Notes, ProgressBars, say
 from linnet.data.arrays import booleans, call, decimals, floats, integers, strings
 from linnet.data.input_file import Unusable
@@ -29,9 +28,9 @@ ROWS = 8192  # that are labelled together
 CELLS = 4_000_000  # scores that are held at a time: rows times outputs
 
 
-@command()
-@click.argument("model", type=InputPath())
-@click.argument("source", type=InputPath(), metavar="[INPUT|-]", default="-")
+@o.command()
+@click.argument("model", type=o.InputPath())
+@click.argument("source", type=o.InputPath(), metavar="[INPUT|-]", default="-")
 @o.labels
 @o.decision_options
 @o.option(
@@ -69,28 +68,22 @@ def predict(model: str, source: str, **options: Any) -> None:
     """
     out, quiet, threads = (options[name] for name in ("out", "quiet", "threads"))
     keep = _kept(options["keep_columns"])
-    wide = [
-        name
-        for name in ("proba", "keep_columns", "top", "coverage", "out_of_scope")
-        if options[name] not in (None, False)
-    ]
+    names = ("proba", "keep_columns", "top", "coverage", "out_of_scope")
+    wide = [name for name in names if options[name] not in (None, False)]
     form = _form(out, options["to"], bool(wide))
     if form == "lines" and wide:
         raise LinnetError(f"--{wide[0].replace('_', '-')} needs columns: choose --to csv, tsv or jsonl")
     clf = linnet.load(model, n_jobs=threads, trust=options["trust"])
-    rule = Decision.of(clf.artefact.classes, clf.artefact.decision, **asked(options))
+    rule = Decision.of(clf.artefact.classes, clf.artefact.decision, **o.asked(options))
     layout = ResultColumns([str(c) for c in clf.artefact.classes], form, rule, options)
-    done, broken, say_note = 0, Unusable(), Notes(source)
-    with (
-        open_writer(out, "text" if form == "lines" else form) as writer,
-        ProgressBars(quiet or not out) as progress,
-    ):
+    done, broken, say_notes = 0, Unusable(), Notes(source)
+    with open_writer(out, "text" if form == "lines" else form) as writer, ProgressBars(quiet or not out) as progress:
         if not keep:
             none = np.zeros(0) if options["out_of_scope"] else None
             writer.write(layout.table(clf.artefact, np.zeros((0, clf.artefact.n_outputs)), far=none))
         progress.stage("labelling")
         batches = linnet.stream(
-            source, text=text_column(clf, options), format=options["format_"], also=clf.artefact.needs, keep=keep,
+            source, text=o.text_column(clf, options), format=options["format_"], also=clf.artefact.needs, keep=keep,
             batch_rows=max(1, min(ROWS, CELLS // clf.artefact.n_outputs)),
         )  # fmt: skip
         for batch in _ahead(batches):
@@ -101,8 +94,7 @@ def predict(model: str, source: str, **options: Any) -> None:
                 sys.stdout.flush()  # whoever reads a pipe waits for these lines
             if done == 0 and not quiet and batch.how:
                 say(f"{source}: {batch.how}")
-            for note in batch.notes:
-                say_note(note)
+            say_notes(*batch.notes)
             done += len(batch)
             broken += batch.unusable
             progress.update(done, note=f"{done:,} rows")
@@ -183,7 +175,9 @@ class ResultColumns:
             found |= {f"p_{name}": self._numbers(p) for name, p in zip(self.classes, P.T, strict=True)}
         columns = {} if kept is None else dict(zip(kept.column_names, kept.columns, strict=True))
         for name, column in found.items():
-            columns[_free(name, columns)] = column
+            while name in columns:
+                name = f"predicted_{name}"
+            columns[name] = column
         if self.options["safe_csv"] and self.form in ("csv", "tsv"):
             names = _harmless(strings(list(columns))).to_pylist()
             return pa.table([_harmless(column) for column in columns.values()], names=names)
@@ -207,12 +201,6 @@ class ResultColumns:
 
     def _numbers(self, values: Any) -> Any:
         return decimals(values) if self.form in ("csv", "tsv") else floats(np.round(values, 6))
-
-
-def _free(name: str, taken: dict[str, Any]) -> str:
-    while name in taken:
-        name = f"predicted_{name}"
-    return name
 
 
 _FORMULA = r"^[=+@\t\r-]"

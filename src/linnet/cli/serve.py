@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from typing import Any
 
 import click
@@ -64,14 +63,10 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
         Catalogue(settings.models, settings.folder, trust=settings.trust)  # refuses a file that cannot be served
         secured = bool(tokens(settings.token_file))
         listening = listen(settings.host, settings.port, "choose another --port (0: a free one) or --host")
-        click.echo(_address(listening))
+        host, port = listening.getsockname()[:2]
+        click.echo(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         if not secured and not is_loopback(settings.host):
             say("anybody who can reach this port can use the models; --token-file asks for a token")
         from linnet.serve.server import run
 
         return run(settings, listening)
-
-
-def _address(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -63,11 +63,13 @@ def split(data: str, **options: Any) -> None:
         except OSError as error:
             where, reason = shown(path.parent, 300), error.strerror or error
             raise LinnetError(f"cannot make the folder {where}: {reason}; choose another --out-dir") from None
-    _write(table, parts, outs)
-    found = _summary(data, rows, parts, outs)
-    if options["blind"]:
-        made = seal(outs["test"], len(parts[-1]))
-        found["seal"] = made.to_dict()
+    summary = []
+    for (name, path), part in zip(outs.items(), parts, strict=True):
+        with open_writer(path) as writer:
+            writer.write(table.take(integers(np.array(part.column(_ROW), dtype=np.int64))))
+        summary.append({"part": name, "file": str(path), "rows": len(part), "labels": part.counts})
+    sealed = seal(outs["test"], len(parts[-1])).to_dict() if options["blind"] else None
+    found = {"data": data, "rows": len(rows), "unusable": len(rows.unusable), "parts": summary, "seal": sealed}
     if not write_json(found, options["json_"]):
         _print_parts(found)
 
@@ -110,11 +112,10 @@ def _outs(data: str, options: dict[str, Any], n_parts: int) -> dict[str, Path]:
     for path in outs.values():
         format_to_write(path)
         refuse_sealed(path, "to write to")
-    there = {name: path for name, path in outs.items() if path.exists()}
-    options_of = {
-        f"--{name}" if named else f"--out-dir, {path.name}": (str(path), None) for name, path in there.items()
-    }
-    o.check_outputs(options_of)
+    there = [
+        (f"--{name}" if named else f"--out-dir, {path.name}", path) for name, path in outs.items() if path.exists()
+    ]
+    o.check_outputs({option: (str(path), None) for option, path in there})
     return outs
 
 
@@ -123,9 +124,7 @@ def _read(data: str, options: dict[str, Any]) -> tuple[Any, Any]:
     batches = list(stream_rows(data, text=options["text"], format=options["format_"], batch_rows=1 << 16))
     if not batches:
         raise LinnetError(f"{data} is empty: it holds no rows")
-    say_note = Notes(data)
-    for note in batches[0].reader.notes:
-        say_note(note)
+    Notes(data)(*batches[0].reader.notes)
     table = pa.concat_tables([batch.table for batch in batches], promote_options="permissive")
     broken = [batch.first_row - 1 + row for batch in batches for row in batch.raw.malformed]
     keep = np.setdiff1d(np.arange(table.num_rows), np.array(broken, dtype=np.int64))
@@ -139,20 +138,6 @@ def _read(data: str, options: dict[str, Any]) -> tuple[Any, Any]:
     if broken:
         say(f"{len(broken):,} rows could not be parsed and are in no part (first: row {broken[0] + 1:,})")
     return table, rows
-
-
-def _write(table: Any, parts: Any, outs: dict[str, Path]) -> None:
-    for part, path in zip(parts, outs.values(), strict=True):
-        with open_writer(path) as writer:
-            writer.write(table.take(integers(np.array(part.column(_ROW), dtype=np.int64))))
-
-
-def _summary(data: str, rows: Any, parts: Any, outs: dict[str, Path]) -> dict[str, Any]:
-    listed = [
-        {"part": name, "file": str(path), "rows": len(part), "labels": part.counts}
-        for (name, path), part in zip(outs.items(), parts, strict=True)
-    ]
-    return {"data": data, "rows": len(rows), "unusable": len(rows.unusable), "parts": listed, "seal": None}
 
 
 def _print_parts(found: dict[str, Any]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import webbrowser
-from pathlib import Path
 
 import click
 
@@ -54,7 +53,12 @@ def studio(
     say(f"answers and runs are kept in {made.folder}; stop with Ctrl-C")
     page = made.folder / "open.html"
     if not no_open:
-        _write_page(page, address)
+        # It leads to the address, for the eyes of this user only: all can read the command line of a browser.
+        page.unlink(missing_ok=True)
+        page.touch(0o600)
+        page.write_text(
+            f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}"><title>linnet studio</title>'
+        )
         timer = threading.Timer(1.0, webbrowser.open, (page.resolve().as_uri(),))
         timer.daemon = True
         timer.start()
@@ -62,12 +66,3 @@ def studio(
         serve(made, sock, token)
     finally:
         page.unlink(missing_ok=True)
-
-
-def _write_page(path: Path, address: str) -> None:
-    """Write a page that leads to the address, for the eyes of this user only: all can read the command line of a browser."""
-    path.unlink(missing_ok=True)
-    path.touch(0o600)
-    path.write_text(
-        f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}"><title>linnet studio</title>'
-    )

@@ -253,9 +253,8 @@ class _Refit:
         from linnet.pipeline.fit import AT_ONCE
 
         if self.at_once and self.given["part"].shared.n_entries <= AT_ONCE:
-            fit = partial(
-                self.clf.refitted, self.rows, **self.given, on_event=self._note, found=found, held_out=held_out
-            )
+            given = {**self.given, "found": found, "held_out": held_out}
+            fit = partial(self.clf.refitted, self.rows, on_event=self._note, **given)
             self.fitted = ThreadPoolExecutor(1).submit(fit)
             self.fitted.add_done_callback(lambda _: self.events.put(None))
 
@@ -424,9 +423,8 @@ def _write_report(clf: Any, data: str, fit_on: Any, test: Any, out: Path, option
     found = None
     if not options["no_check"]:
         say("report: checking the training rows")
-        found = linnet.check(
-            fit_on, replace(test, source="the test rows"), random_state=options["seed"], n_jobs=options["threads"]
-        )
+        held_out = replace(test, source="the test rows")
+        found = linnet.check(fit_on, held_out, random_state=options["seed"], n_jobs=options["threads"])
     curve = None
     if fit_on.separator is None:
         say("report: learning curve")
@@ -460,9 +458,8 @@ def plain_command() -> str:
             continue
         for one in value if isinstance(value, tuple) else (value,):
             flag = [] if isinstance(p, click.Argument) else [p.opts[-1] if one is not False else p.secondary_opts[-1]]
-            words += flag + (
-                [] if isinstance(one, bool) else [_named(str(one)) if isinstance(p.type, o.InputPath) else str(one)]
-            )
+            named = _named(str(one)) if isinstance(p.type, o.InputPath) else str(one)
+            words += flag if isinstance(one, bool) else [*flag, named]
     return shlex.join(words)
 
 
@@ -566,13 +563,12 @@ def train_online(clf: linnet.TextClassifier, data: tuple[str, ...], out: Path, o
 
     _refuse(options, NOT_ONLINE, "does not go with --online, which reads every row once")
     learner = IncrementalLearner(clf.plan())
-    table, notes = ErrorTable(options["quiet"]), Notes(data[0])
+    table, say_notes = ErrorTable(options["quiet"]), Notes(data[0])
     try:
         for source in data:
             for batch in stream(source, text=options["text"], label=options["label"], format=options["format_"]):
                 rows = usable(batch, "" if source == "-" else source)
-                for note in rows.notes:
-                    notes(note)
+                say_notes(*rows.notes)
                 table.show(learner, learner.learn(rows.text, rows.label.to_pylist(), most=LARGEST_CHUNK))
     except KeyboardInterrupt:
         say("interrupted: what was learned so far is saved")

@@ -59,10 +59,9 @@ def update(model: str, data: str | None, **options: Any) -> None:
         raise LinnetError("update needs new labelled rows: linnet update MODEL NEW.csv, or --undo")
     used = str(version_in_use(model))
     old = load(used, n_jobs=options["threads"])
-    rows = read_labelled(data, options, extra=old.artefact.needs, clf=old)
-    test = None
-    if options["test"]:
-        test = read_labelled(options["test"], options, test=True, extra=old.artefact.needs, clf=old)
+    how: dict[str, Any] = {"extra": old.artefact.needs, "clf": old}
+    rows = read_labelled(data, options, **how)
+    test = read_labelled(options["test"], options, test=True, **how) if options["test"] else None
     new, found = update(old, rows, test=test, forget=options["forget"], random_state=options["seed"])
     out = options["out"] or (str(next_version(model)) if Path(model).is_dir() else model)
     kept_at = write_version(new, used, out)
