@@ -6,8 +6,6 @@ text), `runs` (training), `active` and `labelling` (what to label next, labels i
 The pages need the extra ``studio``; the modules do not.
 """
 
-from __future__ import annotations
-
 from linnet.studio.active import Learner, Pool
 from linnet.studio.labelling import Labelling, LabelStore
 from linnet.studio.state import Studio

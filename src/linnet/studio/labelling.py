@@ -47,8 +47,7 @@ create table if not exists label_names (task text not null, label text not null,
 FINAL = ("fix", "settled")  # labels that count whatever annotators say
 
 
-@dataclass(frozen=True)
-class GivenLabel:
+class GivenLabel(NamedTuple):
     """One label of a text; None where the text was skipped."""
 
     number: int
@@ -128,11 +127,9 @@ class LabelStore:
         self, task: str, text: str, label: str | None, *, was: str | None = None, why: str = "", who: str = ""
     ) -> None:
         """Store one label; it is on the disk when this returns."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        columns = (task, _plain(text), label, was, why, now, who)
-        self._execute(
-            "insert into answers (task, text, label, was, why, at, who) values (?, ?, ?, ?, ?, ?, ?)", *columns
-        )
+        plain = str(text).encode("utf-8", "replace").decode("utf-8")  # what UTF-8 can hold
+        new = (task, plain, label, was, why, datetime.now(UTC).isoformat(timespec="milliseconds"), who)
+        self._execute("insert into answers (task, text, label, was, why, at, who) values (?, ?, ?, ?, ?, ?, ?)", *new)
 
     def _execute(self, statement: str, *values: Any) -> list[Any]:
         with self._lock:
@@ -148,9 +145,7 @@ class LabelStore:
             return mine[-1]
 
     def _rows(self, task: str) -> list[GivenLabel]:
-        wanted = (
-            "select number, text, label, was, why, at, who from answers where task = ? and gone = 0 order by number"
-        )
+        wanted = f"select {', '.join(GivenLabel._fields)} from answers where task = ? and gone = 0 order by number"
         return [GivenLabel(*row) for row in self._execute(wanted, task)]
 
     def by_text(self, task: str) -> dict[str, dict[str, GivenLabel]]:
@@ -202,15 +197,13 @@ class LabelStore:
             said = {one.who: one.label for one in given.values() if one.why not in FINAL and one.label is not None}
             for a, b in combinations(sorted(said), 2):
                 pairs.setdefault((a, b), []).append((said[a], said[b]))
-        return [
-            Agreement(*who, len(both), sum(x == y for x, y in both), cohen_kappa(both)) for who, both in pairs.items()
-        ]
+        found = pairs.items()
+        return [Agreement(*who, len(both), sum(x == y for x, y in both), cohen_kappa(both)) for who, both in found]
 
     def names(self, task: str) -> list[str]:
         """Return the labels to choose from, in the order of their keys."""
-        return [
-            label for (label,) in self._execute("select label from label_names where task = ? order by place", task)
-        ]
+        found = self._execute("select label from label_names where task = ? order by place", task)
+        return [label for (label,) in found]
 
     def name(self, task: str, labels: list[str]) -> None:
         """Set the labels to choose from."""
@@ -220,11 +213,6 @@ class LabelStore:
             for k, label in enumerate(labels):
                 self._execute("insert into label_names values (?, ?, ?)", task, label, k)
             self._execute("commit")
-
-
-def _plain(text: Any) -> str:
-    """Return a text that UTF-8 can hold."""
-    return str(text).encode("utf-8", "replace").decode("utf-8")
 
 
 def open_store(folder: Path) -> LabelStore:

@@ -14,14 +14,7 @@ from linnet.draw.markup import resource, safe, style
 from linnet.errors import LinnetError
 from linnet.studio.state import BIRD, Studio
 
-PAGES = (
-    ("/data", "Data"),
-    ("/train", "Train"),
-    ("/errors", "Errors"),
-    ("/try", "Try"),
-    ("/label", "Label"),
-    ("/learn", "Learn"),
-)
+PAGES = ("data", "train", "errors", "try", "label", "learn")  # their addresses and, with a capital, their titles
 BRAND = f'<svg viewBox="0 0 24 24" aria-hidden="true"><path fill="currentColor" style="color:var(--accent)" d="{BIRD}"/></svg>'
 
 
@@ -37,20 +30,19 @@ def script(name: str) -> None:
 
 
 @contextmanager
-def frame(studio: Studio, here: str, title: str, lead: str) -> Iterator[None]:
+def frame(studio: Studio, here: str, lead: str) -> Iterator[None]:
     """Draw the head of a page and open its body."""
     ui.add_head_html(f"<style>{style()}{resource(__package__, 'studio.css')}</style>")
     ui.dark_mode(None)  # as the system has it
     html('<a class="skip" href="#main">Skip to content</a>')
     with ui.element("header").classes("top"), ui.element("div").classes("inner"):
         html(f'<a class="brand" href="/">{BRAND}linnet <small>studio</small></a>')
-        links = "".join(
-            f'<a href="{path}"{" aria-current=page" if path == here else ""}>{name}</a>' for path, name in PAGES
-        )
-        html(links, "nav", "nav").props('aria-label="Pages"')
+        current = {here: " aria-current=page"}
+        links = (f'<a href="/{name}"{current.get(name, "")}>{name.capitalize()}</a>' for name in PAGES)
+        html("".join(links), "nav", "nav").props('aria-label="Pages"')
         html(safe(_opened(studio)), "about").props(f'title="{safe(_opened(studio))}"')
     with ui.element("div").classes("main").props("id=main tabindex=-1"):  # NiceGUI has the element main already
-        html(f"<h1>{safe(title)}</h1><p class=lead>{safe(lead)}</p>")
+        html(f"<h1>{here.capitalize()}</h1><p class=lead>{safe(lead)}</p>")
         with ui.element("div").classes("stack"):
             yield
 
@@ -118,9 +110,8 @@ def upload(label: str, studio: Studio, act: Callable[[str], Awaitable[None]]) ->
     async def done(event: Any) -> None:
         folder = studio.folder / "opened"
         folder.mkdir(parents=True, exist_ok=True)
-        target = folder / (
-            event.file.name.replace("\\", "/").split("/")[-1].lstrip(".") or "file"
-        )  # no folder of its own
+        name = event.file.name.replace("\\", "/").split("/")[-1].lstrip(".")  # no folder of its own
+        target = folder / (name or "file")
         await event.file.save(target)
         await act(str(target))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -17,14 +18,14 @@ from linnet.checks.run_checks import CHECKS, Checkup, applicable
 from linnet.classifier import TextClassifier, load
 from linnet.data import Dataset, read, stream
 from linnet.data.input_file import Unusable, UnusableRow
-from linnet.data.splitting import refuse_sealed
+from linnet.data.splitting import refuse_sealed, split_indices
 from linnet.data.writers import ENDINGS, open_writer
 from linnet.draw.markup import bars, mark, marked, safe, table
 from linnet.draw.terminal import cut, percent
 from linnet.errors import DataError, LinnetError
 from linnet.evaluate.drift import drift, reference_of
 from linnet.explain.explanation import neighbours_html
-from linnet.features.buffers import columns_digest
+from linnet.features.buffers import columns_digest, text_buffers
 from linnet.model.decision import Decision
 from linnet.report.inputs import LONGEST, Predictions
 from linnet.report.report import Report
@@ -46,7 +47,6 @@ def word_counts(data: Dataset, threads: int | None = None) -> np.ndarray:
     [1, 1, 2]
     """
     from linnet.features.blocks import Words
-    from linnet.features.buffers import text_buffers
     from linnet.features.counting import count
 
     rows = count(text_buffers(data.text), (Words(1, 1),), counting=True, threads=threads).rows
@@ -74,13 +74,12 @@ class DataHealth:
     pending: list[str] = field(default_factory=list)
     version: int = 0
     material: Any = None
+    stopped: bool = False
 
     def __post_init__(self) -> None:
         self.material = CheckedData(self.data, (), 0, self.threads)
-        self.pending = sorted(
-            applicable(CHECKS, self.material), key=lambda name: SLOW.index(name) if name in SLOW else -1
-        )
-        self._stop = threading.Event()
+        names = applicable(CHECKS, self.material)
+        self.pending = sorted(names, key=lambda name: SLOW.index(name) if name in SLOW else -1)
 
     @property
     def checkup(self) -> Checkup:
@@ -89,19 +88,17 @@ class DataHealth:
 
     def stop(self) -> None:
         """Do not begin another check."""
-        self._stop.set()
+        self.stopped = True
 
     def run(self) -> None:
         """Count words, then make the checks, the quick ones first; every step raises the version."""
         counts = word_counts(self.data, self.threads)
         self.words, self.tokens = len(counts), int(counts.sum())
-        try:
+        with contextlib.suppress(DataError):
             self.law = Zipf.fit(counts)
-        except DataError:
-            self.law = None
         self.version += 1
         for name in list(self.pending):
-            if self._stop.is_set():
+            if self.stopped:
                 return
             try:
                 found = CHECKS[name].run(self.material)
@@ -325,8 +322,6 @@ class Studio:
             raise LinnetError("there is no labelled data; open some on the Data page")
         with self._lock:
             if not self._parts:
-                from linnet.data.splitting import split_indices
-
                 found = split_indices(self.opened._codes(), 0, (0.8, 0.1, 0.1))
                 self._parts = {name: np.sort(rows) for name, rows in zip(("train", "dev", "test"), found, strict=True)}
             return self._parts[part]

@@ -10,8 +10,6 @@ from linnet.studio.layout import PAGES
 from linnet.studio.pages import data, errors, label, learn, train, try_
 from linnet.studio.state import Studio
 
-__all__ = ["register"]
-
 BUILDS: tuple[Callable[[Studio], None], ...] = (  # in the order of PAGES
     data.build, train.build, errors.build, try_.build, label.build, learn.build,
 )  # fmt: skip
@@ -19,10 +17,9 @@ BUILDS: tuple[Callable[[Studio], None], ...] = (  # in the order of PAGES
 
 def register(studio: Studio) -> None:
     """Register the pages with NiceGUI."""
-    for (path, name), build in zip(PAGES, BUILDS, strict=True):
-        ui.page(path, title=f"{name} - linnet studio")(lambda build=build: build(studio))
+    for name, build in zip(PAGES, BUILDS, strict=True):
+        ui.page(f"/{name}", title=f"{name.capitalize()} - linnet studio")(lambda build=build: build(studio))
 
     @ui.page("/", title="linnet studio")
     def home() -> None:
-        build = try_.build if studio.data is None and studio.loaded else data.build
-        build(studio)
+        (try_ if studio.data is None and studio.loaded else data).build(studio)

@@ -40,7 +40,7 @@ SUSPECTS = 6
 
 def build(studio: Studio) -> None:
     """Draw the page."""
-    with layout.frame(studio, "/data", "Data", LEAD):
+    with layout.frame(studio, "data", LEAD):
         if studio.data is None or studio.health is None:
             with layout.empty("No data open", "Open labelled texts to check them and to train on them, or texts without labels to label "
                        "them. Nothing leaves this machine."):  # fmt: skip
@@ -70,9 +70,8 @@ class DataPage:
             with layout.card(title="Class balance" if labelled else "No labels"):
                 none = layout.soft("These texts have no labels. The Label page asks for the most useful ones first.")
                 layout.html(count_bars(data.counts) if labelled else none)
-                lengths = histogram(
-                    pc.utf8_length(data.text).to_numpy(), "characters", "Lengths of texts in characters", height=150
-                )
+                sizes = pc.utf8_length(data.text).to_numpy()
+                lengths = histogram(sizes, "characters", "Lengths of texts in characters", height=150)
                 layout.html(f"<h3>Length of texts</h3>{lengths}").props("id=lengths")
             with layout.card(title="Words by rank: Zipf's law"):
                 self.law = layout.html("", "reserve").props("id=zipf")
@@ -155,11 +154,8 @@ class DataPage:
                     says = "All of them are read" if done else "no suspected errors" if said is None else said.says
                     layout.html(layout.soft(f"{says}."))
                     return
-                layout.html(
-                    layout.soft(
-                        "A model that was not trained on these rows predicts another label. Your file is not changed."
-                    )
-                )
+                note = "A model that was not trained on these rows predicts another label. Your file is not changed."
+                layout.html(layout.soft(note))
                 layout.button("Set all aside", lambda: self._leave_out("label-errors"), quiet=True).props("dense")
                 layout.PagedList(self._left, self._suspect, SUSPECTS, "All of them are read.").show()
 

@@ -29,12 +29,10 @@ PRESS = (
 
 def build(studio: Studio) -> None:
     """Draw the page."""
-    with layout.frame(studio, "/errors", "Errors", LEAD):
+    with layout.frame(studio, "errors", LEAD):
         if not studio.labelled:
-            with layout.empty(
-                "No labelled data open",
-                "Errors are rows whose label a model does not predict. Open labelled data first.",
-            ):
+            words = "Errors are rows whose label a model does not predict. Open labelled data first."
+            with layout.empty("No labelled data open", words):
                 layout.link("Open data", "/data")
         elif not studio.models():
             going = studio.runs.going
@@ -79,9 +77,8 @@ def _set_errors(studio: Studio) -> None:
     async def load() -> None:
         found = await asked.predicted(studio.wrong_sets, note)
         if found is not None:
-            note.set_content(
-                "Rows have several labels: there is no confusion matrix, and labels are fixed in the file."
-            )
+            says = "Rows have several labels: there is no confusion matrix, and labels are fixed in the file."
+            note.set_content(says)
             place.set_content(found)
 
     asked = ModelAndRows(studio, load)
@@ -99,27 +96,26 @@ class ErrorsPage:
         self.found: Predictions | None = None
         with layout.columns("side table"):
             with layout.card(title="Confusion matrix"):
-                self.table = (
-                    layout.html().props("id=matrix").style("min-height:9rem").on("click", self._open, js_handler=CELL)
-                )
+                self.table = layout.html().props("id=matrix").style("min-height:9rem")
+                self.table.on("click", self._open, js_handler=CELL)
                 self.note = layout.html("", "soft small").style("margin-top:.6rem")
             with layout.card():
                 with layout.row("between"):
                     self.title = layout.html("", "", "h2").props("id=cell-title aria-live=polite")
-                    layout.button("All errors", self._all, quiet=True).props("dense")
+                    layout.button("All errors", lambda: self.show(None), quiet=True).props("dense")
                 with layout.row():
-                    self.word = layout.field("Texts that contain the word", on_change=self.show)
+                    self.word = layout.field("Texts that contain the word", on_change=lambda: self.show(self.cell))
                     self.word.props("clearable debounce=150")
-                    self.sure = layout.select("Confidence", list(SURE), next(iter(SURE)), self.show)
+                    self.sure = layout.select("Confidence", list(SURE), next(iter(SURE)), lambda: self.show(self.cell))
                 none = "No text matches. Change the filter, or select another cell."
                 self.list = layout.PagedList(self._rows, self._text, SHOWN, none)
                 self.list.place.props("id=texts").style("min-height:24rem;margin-top:.6rem")
 
     async def load(self) -> None:
         """Predict the rows, then draw."""
-        self.cell = None
         found: Predictions | None = await self.asked.predicted(self.studio.predictions, self.note)
         if found is None:
+            self.cell = None
             return
         self.found = found
         chosen, some = found.worst_classes(CLASSES), ""
@@ -132,31 +128,27 @@ class ErrorsPage:
             f"{count(int((~found.right).sum()), 'error')} in {found.n:,} rows, accuracy {100 * found.result.accuracy:.1f} %. Rows "
             f"are true labels, columns predicted labels.{some}"
         )
-        self.show()
+        self.show(None)
 
     def _open(self, event: Any) -> None:
         truth, predicted = map(int, str(event.args).split(","))
-        self.cell = (truth, predicted)
-        self.show()
-
-    def _all(self) -> None:
-        self.cell = None
-        self.show()
+        self.show((truth, predicted))
 
     def _rows(self) -> Any:
         least, most = SURE[self.sure.value]
         found, cell = self.found, self.cell or (None, None)
         return [] if found is None else found.rows(*cell, word=self.word.value or "", least=least, most=most)
 
-    def show(self) -> None:
-        """List the texts of the cell, or all errors."""
+    def show(self, cell: tuple[int, int] | None) -> None:
+        """List the texts of a cell, or all errors."""
+        self.cell = cell
         if self.found is None:
             return
-        cell, what = "", "All errors"
-        if self.cell is not None:
-            (t, p), names = self.cell, self.found.names
-            cell, what = f"{t},{p}", f"{names[t]} predicted {names[p]}"
-        ui.run_javascript(PRESS.replace("{}", cell))
+        place, what = "", "All errors"
+        if cell is not None:
+            (t, p), names = cell, self.found.names
+            place, what = f"{t},{p}", f"{names[t]} predicted {names[p]}"
+        ui.run_javascript(PRESS.replace("{}", place))
         self.title.set_content(f"{safe(what)}: {len(self._rows()):,}")
         self.list.show()
 

@@ -14,7 +14,6 @@ from linnet.draw.markup import bar, safe
 from linnet.draw.terminal import count, cut
 from linnet.studio import layout
 from linnet.studio.labelling import LEAST_DRAWN, Agreement, Labelling
-from linnet.studio.layout import estimate_chart
 from linnet.studio.pages.data import open_data
 from linnet.studio.state import Studio
 
@@ -36,7 +35,7 @@ CHOICE = "(event) => { const at = event.target.closest('[data-choice]'); if (at)
 
 def build(studio: Studio) -> None:
     """Draw the page."""
-    with layout.frame(studio, "/label", "Label", LEAD):
+    with layout.frame(studio, "label", LEAD):
         if studio.data is None:
             with layout.empty("No texts open", "Open a file of texts without labels (labels in it are not shown)."):
                 open_data(studio, "/label", name="Path of a file of texts")
@@ -62,10 +61,8 @@ def _begin(studio: Studio, who: str) -> None:
     shown = " The labels of the file are not shown while you label." if data.label is not None else ""
     if blank:
         shown = f" The {len(data):,} labels of the file teach the model."
-    with layout.empty(
-        f"Label {blank or len(data):,} texts",
-        f"Enter the labels to choose from, at least two, separated by commas.{shown}{again}",
-    ):
+    words = f"Enter the labels to choose from, at least two, separated by commas.{shown}{again}"
+    with layout.empty(f"Label {blank or len(data):,} texts", words):
 
         async def begin() -> None:
             mine = (name.value or "").strip()
@@ -108,9 +105,8 @@ class LabelPage:
             with layout.columns("stack"):
                 with layout.card():
                     self.figures = layout.html().props("id=figures")
-                    self.advice = (
-                        layout.html("", "small").props("id=advice").style("min-height:4.6rem;margin-top:.6rem")
-                    )
+                    self.advice = layout.html("", "small").props("id=advice")
+                    self.advice.style("min-height:4.6rem;margin-top:.6rem")
                 with layout.card("narrow", "Estimated accuracy"):
                     self.growth = layout.html("", "").style("min-height:9rem")
                     self.note = layout.html("", "soft small").style("min-height:4.2rem")
@@ -234,7 +230,7 @@ class LabelPage:
         advice = session.advice()
         kind, word = ("ok", "you can stop") if advice.stop else ("note", "continue")
         self.advice.set_content(f'<span class="badge {kind}">{word}</span> {safe(advice.words)}')
-        self.growth.set_content(estimate_chart(session.growth))
+        self.growth.set_content(layout.estimate_chart(session.growth))
         self.note.set_content(_estimate(session))
 
     def _choices(self, row: int) -> str:
@@ -250,10 +246,8 @@ class LabelPage:
         for at in order:
             key = named.get(labels[at])
             hidden = " hidden" if self.many and key is None else ""
-            shown = f"<kbd>{key.upper()}</kbd>" if key else ""
-            parts.append(
-                f'<button type="button" class="choice" data-choice="{at}"{hidden}>{shown}{safe(labels[at])}</button>'
-            )
+            shown = (f"<kbd>{key.upper()}</kbd>" if key else "") + safe(labels[at])
+            parts.append(f'<button type="button" class="choice" data-choice="{at}"{hidden}>{shown}</button>')
         return "".join(parts)
 
 

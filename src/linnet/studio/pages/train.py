@@ -9,7 +9,6 @@ from nicegui import ui
 from linnet.draw.markup import bar, safe, table
 from linnet.draw.terminal import count
 from linnet.studio import layout
-from linnet.studio.layout import training_charts
 from linnet.studio.pages.data import open_data
 from linnet.studio.runs import PRESETS, TrainingRun
 from linnet.studio.state import Studio
@@ -21,7 +20,7 @@ OWN = "own settings"
 
 def build(studio: Studio) -> None:
     """Draw the page."""
-    with layout.frame(studio, "/train", "Train", LEAD):
+    with layout.frame(studio, "train", LEAD):
         if studio.data is None:
             with layout.empty("No data open", "Open labelled texts: a column of texts and a column of labels."):
                 open_data(studio, "/train")
@@ -120,9 +119,8 @@ class TrainPage:
             self.title.set_content(_title(run))
             self.bar.set_content(_progress(run))
         if self.shown != now:
-            charts = (
-                training_charts([], [], False) if run is None else training_charts(run.passes, run.candidates, run.over)
-            )
+            series = ([], [], False) if run is None else (run.passes, run.candidates, run.over)
+            charts = layout.training_charts(*series)
             for place, drawn in zip((self.loss, self.accuracy), charts, strict=True):
                 place.set_content(drawn)
             self.words.set_content(safe(runs.words(self.studio.key)))

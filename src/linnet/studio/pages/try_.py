@@ -25,7 +25,7 @@ TOPS = (3, LABELS, 20)
 
 def build(studio: Studio) -> None:
     """Draw the page."""
-    with layout.frame(studio, "/try", "Try", LEAD):
+    with layout.frame(studio, "try", LEAD):
         if studio.models():
             TryPage(studio)
         else:
