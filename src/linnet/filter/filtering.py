@@ -90,7 +90,7 @@ def filter_corpus(
         run = _FilterRun(crew, settings, folder, shards, limit, on_progress or (lambda _: None))
         done = run.two_passes() if rule.ranked else run.stage("filtering", "done", write_shard, dict.fromkeys(run.all))
         bad = run.bad_shards()
-        manifest = manifest_of(settings, described, shards, done, bad, run.cut)
+        manifest = manifest_of(settings, described, done, bad, run.cut)
         if bad:
             folder.write(folder.bad_shards, bad)
         else:
@@ -112,9 +112,8 @@ def _keep_apart(folder: OutputFolder, shards: list[Shard]) -> None:
     pairs = [(folder.output(shard.name), Path(shard.path)) for shard in shards]
     if any(path.exists() and source.exists() and path.samefile(source) for path, source in pairs):
         raise LinnetError(f"{folder.path} is where the input is; choose another --out")
-    taken = [
-        shard.name for shard in shards if shard.name in ("_manifest.json", "_summary.html", "_quarantine/shards.json")
-    ]
+    ours = ("_manifest.json", "_summary.html", "_quarantine/shards.json")
+    taken = [shard.name for shard in shards if shard.name in ours]
     if taken:
         raise LinnetError(f"a shard is called {taken[0]}, as a file of the output is; rename it")
 
@@ -150,9 +149,8 @@ class _FilterRun:
         done = {index: record for index, record in records.items() if record is not None}
         todo = [index for index in tasks if index not in done]
         size = sum(self.shards[index].size for index in todo)
-        self.tell(
-            FilterEvent("stage", name, shards=len(todo), bytes=size, resumed=len(done), dashboard=self.engine.dashboard)
-        )
+        ahead: dict[str, Any] = {"shards": len(todo), "bytes": size, "resumed": len(done)}
+        self.tell(FilterEvent("stage", name, dashboard=self.engine.dashboard, **ahead))
         work = [(index, self.shards[index], tasks[index]) for index in todo]
 
         def watch(news: ShardEvent) -> None:

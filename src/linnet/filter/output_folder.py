@@ -30,7 +30,7 @@ from linnet.draw.markup import count_bars, page, safe, table, text_table
 from linnet.draw.terminal import percent
 from linnet.errors import LinnetError
 from linnet.files import OutputError, lock_file, open_atomic, write_atomic
-from linnet.filter.settings import BINS, FilterSettings, Shard
+from linnet.filter.settings import BINS, FilterSettings
 
 
 class OutputFolder:
@@ -192,52 +192,40 @@ class OutputFolder:
 
 
 VERSION = 1
+Record = dict[str, Any]
 _SUMS = ("rows", "kept", "text_bytes", "kept_text_bytes", "weight", "kept_weight", "output_bytes")
 
 
 def manifest_of(
-    settings: FilterSettings,
-    described: dict[str, Any],
-    shards: list[Shard],
-    done: dict[int, dict[str, Any]],
-    bad: list[dict[str, Any]],
-    cut: dict[str, Any] | None,
-) -> dict[str, Any]:
+    settings: FilterSettings, described: Record, done: dict[int, Record], bad: list[Record], cut: Record | None
+) -> Record:
     """Add up the records of all shards; counts that do not add up are an error of the program, and said."""
     records = [done[index] for index in sorted(done)]
     total = {name: sum(record[name] for record in records) for name in _SUMS}
-    dropped, unusable = (_added(record[name] for record in records) for name in ("dropped", "unusable"))
-    rows = total["rows"]
-    if rows != total["kept"] + sum(dropped.values()) + sum(unusable.values()) or len(done) + len(bad) != len(shards):
+    by_reason = (_added(record[name] for record in records) for name in ("dropped", "unusable", "labels"))
+    dropped, unusable, labels = (dict(sorted(counts.items())) for counts in by_reason)
+    rows, n_shards = total["rows"], len(described["shards"])
+    if rows != total["kept"] + sum(dropped.values()) + sum(unusable.values()) or len(done) + len(bad) != n_shards:
         raise LinnetError("the counts do not add up: please report this as a bug; give --restart to begin afresh")
-    manifest: dict[str, Any] = {
+    manifest: Record = {
         "version": VERSION, "rows": rows, "kept": total["kept"], "dropped": sum(dropped.values()),
-        "unusable": sum(unusable.values()), "dropped_by": dict(sorted(dropped.items())),
-        "unusable_by": dict(sorted(unusable.items())), "shards": len(shards), "bad_shards": bad,
-        "labels": dict(sorted(_added(record["labels"] for record in records).items())),
-        "text_bytes": total["text_bytes"], "kept_text_bytes": total["kept_text_bytes"],
-        "output_bytes": total["output_bytes"],
+        "unusable": sum(unusable.values()), "dropped_by": dropped, "unusable_by": unusable, "shards": n_shards,
+        "bad_shards": bad, "labels": labels,
+        **{name: total[name] for name in ("text_bytes", "kept_text_bytes", "output_bytes")},
     }  # fmt: skip
     notes = [{"name": record["name"], "note": note} for record in records for note in record.get("notes", ())]
     if notes:
         manifest["notes"] = notes
     if cut is not None:
         if settings.rule.top is not None:
-            cut = {**cut, "share": total["kept_weight"] / total["weight"] if total["weight"] else 0.0,
-                   "weight": total["weight"], "kept_weight": total["kept_weight"]}  # fmt: skip
+            weights = {name: total[name] for name in ("weight", "kept_weight")}
+            cut = {**cut, "share": total["kept_weight"] / total["weight"] if total["weight"] else 0.0, **weights}
         manifest["cut"] = cut
-    return {
-        **manifest,
-        "histograms": _histograms(settings, records),
-        "by_shard": [
-            {
-                **{name: record[name] for name in ("name", "rows", "kept", "output_bytes")},
-                "dropped": sum(record["dropped"].values()), "unusable": sum(record["unusable"].values()),
-            }
-            for record in records
-        ],
-        "settings": described,
-    }  # fmt: skip
+    by_shard = []
+    for record in records:
+        lost = {name: sum(record[name].values()) for name in ("dropped", "unusable")}
+        by_shard.append({name: record[name] for name in ("name", "rows", "kept", "output_bytes")} | lost)
+    return {**manifest, "histograms": _histograms(settings, records), "by_shard": by_shard, "settings": described}
 
 
 def _added(parts: Any) -> Counter[str]:
@@ -259,17 +247,13 @@ def summary_html(manifest: dict[str, Any]) -> str:
     """Return the page."""
     rows, kept = manifest["rows"], manifest["kept"]
     states = count_bars({name: manifest[name] for name in ("kept", "dropped", "unusable")})
-    parts = [
-        f"<h1>{kept:,} of {rows:,} rows kept ({_share(kept, rows)})</h1>", states, _counts(manifest), _rule(manifest)
-    ]  # fmt: skip
+    title = f"<h1>{kept:,} of {rows:,} rows kept ({_share(kept, rows)})</h1>"
+    parts = [title, states, _counts(manifest), _rule(manifest)]
     for label, both in manifest["histograms"].items():
         parts.append(f"<h2>Probability of {safe(label)}</h2>{_histogram(both['rows'], both['kept'])}")
     if manifest["bad_shards"]:
-        bad = [
-            ["shard", "bytes", "reason"],
-            *([s["name"], f"{s['bytes']:,}", s["reason"]] for s in manifest["bad_shards"]),
-        ]
-        parts.append(f"<h2>Shards that could not be used</h2>{text_table(bad)}")
+        bad = [[s["name"], f"{s['bytes']:,}", s["reason"]] for s in manifest["bad_shards"]]
+        parts.append(f"<h2>Shards that could not be used</h2>{text_table([['shard', 'bytes', 'reason'], *bad])}")
     return page(f"linnet filter: {kept:,} of {rows:,} kept", "\n".join(parts))
 
 

@@ -133,9 +133,8 @@ class ShardWriter:
                 columns[at] = texts.cast(columns[at].type)
             labels = strings(self.classes).take(integers(best % len(self.classes)))
             columns += [labels, *map(self._numbers, proba.T)]
-            named = (
-                {"schema": self.schema} if self.schema is not None else {"names": [*table.column_names, *self.names]}
-            )
+            names = [*table.column_names, *self.names]
+            named = {"schema": self.schema} if self.schema is not None else {"names": names}
             self.tables.write(pa.Table.from_arrays(columns, **named))
 
     def _numbers(self, values: Floats32) -> pa.Array:

@@ -230,7 +230,6 @@ def _format_of(path: Path, format: str | None) -> str:
     known = None if path.is_dir() else format or format_by_ending(path)
     if known and path.exists():
         return known
-    with open_file(
-        path, format, ReadOptions()
-    ) as reader:  # refuses what is not there, and a folder without class folders
+    # refuses what is not there, and a folder without class folders
+    with open_file(path, format, ReadOptions()) as reader:
         return reader.format
