@@ -15,6 +15,8 @@ from typing import Any
 from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks, call
 from linnet.errors import LinnetError, require
 
+CONNECT_SECONDS = 30.0
+
 
 class DaskEngine(Engine):
     """A Dask cluster.
@@ -25,14 +27,7 @@ class DaskEngine(Engine):
 
     name = "dask"
 
-    def __init__(
-        self,
-        workers: int | None = None,
-        *,
-        scheduler: str | None = None,
-        connect_seconds: float = 30.0,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, workers: int | None = None, *, scheduler: str | None = None, **settings: Any) -> None:
         super().__init__(**settings)
         distributed = require("distributed", "the engine 'dask'", "dask")
         self._cluster: Any = None
@@ -43,8 +38,8 @@ class DaskEngine(Engine):
                     silence_logs=50,
                 )  # fmt: skip
             where = self._cluster if scheduler is None else scheduler
-            self._client = distributed.Client(where, timeout=connect_seconds, set_as_default=False)
-            self._client.wait_for_workers(1, timeout=connect_seconds)
+            self._client = distributed.Client(where, timeout=CONNECT_SECONDS, set_as_default=False)
+            self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         except (OSError, TimeoutError, ValueError) as error:
             reason = str(error) or type(error).__name__
             raise LinnetError(
@@ -89,11 +84,9 @@ class _DaskTasks(Tasks):
         self.name = f"linnet-{getattr(function, '__name__', 'map')}"
 
     def submit(self, shard: Any) -> Hashable:
-        values = [shared.value for shared in self.shared]
+        work = self.function, shard, self.engine.threads, *(shared.value for shared in self.shared)
         key = f"{self.name}-{uuid.uuid4().hex}"
-        future = self.client.submit(
-            _call_on_worker, self.function, shard, self.engine.threads, *values, key=key, pure=False, retries=0
-        )
+        future = self.client.submit(_call_on_worker, *work, key=key, pure=False, retries=0)
         self.futures[key] = future
         future.add_done_callback(self._tell)
         return key
@@ -106,9 +99,8 @@ class _DaskTasks(Tasks):
             self.news.put(News(future.key, "lost", type(died).__name__))
             return
         self.futures.pop(future.key, None)
-        self.news.put(
-            News(future.key, "value" if error is None else "error", value if error is None else error, worker)
-        )
+        kind, found = ("value", value) if error is None else ("error", error)
+        self.news.put(News(future.key, kind, found, worker))
 
     def worker(self, task: Hashable) -> str:
         return next((worker for worker, keys in self.client.processing().items() if task in keys), "")

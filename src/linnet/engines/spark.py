@@ -21,6 +21,8 @@ from typing import Any
 from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks, call
 from linnet.errors import LinnetError, require
 
+CONNECT_SECONDS = 60.0
+
 
 class SparkEngine(Engine):
     """A Spark cluster.
@@ -31,14 +33,7 @@ class SparkEngine(Engine):
 
     name = "spark"
 
-    def __init__(
-        self,
-        workers: int | None = None,
-        *,
-        scheduler: str | None = None,
-        connect_seconds: float = 60.0,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, workers: int | None = None, *, scheduler: str | None = None, **settings: Any) -> None:
         super().__init__(**settings)
         pyspark = require("pyspark", "the engine 'spark'", "spark")
         self._owned = pyspark.SparkContext._active_spark_context is None
@@ -54,7 +49,7 @@ class SparkEngine(Engine):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)  # it uses pandas in a way that will change
                 self._context = pyspark.SparkContext.getOrCreate(config)
-            self._wait(connect_seconds)
+            self._wait(CONNECT_SECONDS)
         except Exception as error:  # of Py4J, of Java or of PySpark
             lines = str(error).strip().splitlines() or [type(error).__name__]
             reason = next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0])  # of Java
