@@ -11,8 +11,6 @@
 A new check is a function from CheckedData to a Finding, and one row in `run_checks.CHECKS`.
 """
 
-from __future__ import annotations
-
 from linnet.checks.checked_data import Finding
 from linnet.checks.run_checks import Checkup, brief, check
 

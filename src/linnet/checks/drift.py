@@ -32,14 +32,14 @@ def drift(m: CheckedData) -> Finding:
         found = _moved(df[0], n, theirs, len(other))[: 10 * SHOWN]
         at = np.array([k for k, _, _ in found], dtype=np.int64)
         names = words.names(m.pieces, blocks, at)
-        for name, (_, before, now) in zip(names, found, strict=True):
-            moved.append({"what": f"word '{name}'", "source": other.source, "before": before, "now": now})
+        changed = [(f"word '{name}'", before, now) for name, (_, before, now) in zip(names, found, strict=True)]
         if m.data.label is not None and other.label is not None:
             counts = m.data.counts, other.counts
             labels = sorted({*counts[0], *counts[1]})
             sizes = [np.array([some.get(label, 0) for label in labels]) for some in counts]
-            for k, before, now in _moved(sizes[0], n, sizes[1], len(other)):
-                moved.append({"what": f"label {labels[k]}", "source": other.source, "before": before, "now": now})
+            of_labels = _moved(sizes[0], n, sizes[1], len(other))
+            changed += [(f"label {labels[k]}", before, now) for k, before, now in of_labels]
+        moved += [{"what": what, "source": other.source, "before": a, "now": b} for what, a, b in changed]
     if not moved:
         return Finding("drift", "ok", "labels and words are as frequent in the other sets")
     moved.sort(key=lambda one: (-abs(one["now"] - one["before"]), one["what"]))

@@ -69,9 +69,8 @@ def loopholes(m: CheckedData) -> Finding:
     parts = []
     if ranked:
         names = ", ".join(f"'{one['word']}' ({one['label']}, {one['why']})" for one in listed[:4])
-        parts.append(
-            f"{counted(len(ranked), 'word')} may give the label away: {names}{' ...' if len(ranked) > 4 else ''}"
-        )
+        names += " ..." if len(ranked) > 4 else ""
+        parts.append(f"{counted(len(ranked), 'word')} may give the label away: {names}")
     if share >= 0.2:
         parts.append(f"{percent(share)} of texts begin with header lines ({', '.join(headers[:5])})")
     if not parts:
@@ -119,9 +118,8 @@ class _Table:
         copied = replace(counted_, rows=counted_.rows.take(np.arange(m.starts[-1])))  # others count on the same rows
         every = copied.keep(kept).rows
         y, there = _compared(m)
-        self.whole, self.here, self.there = (
-            _Side(every, y, rows, k) for rows in (np.arange(len(y)) < n, ~there, there)
-        )
+        sides = (np.arange(len(y)) < n, ~there, there)
+        self.whole, self.here, self.there = (_Side(every, y, rows, k) for rows in sides)
         self.names = list(counted_.names(m.pieces, blocks, kept))
         self.what = "the other set" if m.others else "the later rows"
 

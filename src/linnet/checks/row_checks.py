@@ -204,12 +204,10 @@ def encoding(m: CheckedData) -> Finding:
     """Count texts with signs of damage, by kind; repairs that reading made are quoted."""
     import pyarrow.compute as pc
 
-    counts, rows = {}, {}
+    rows = {}
     for kind, (pattern, _) in SIGNS.items():
-        plain = kind == "lost"
-        found = (pc.match_substring if plain else pc.match_substring_regex)(m.data.text, pattern)
-        rows[kind] = np.flatnonzero(to_mask(found))
-        counts[kind] = len(rows[kind])
+        rows[kind] = np.flatnonzero(to_mask(pc.match_substring_regex(m.data.text, pattern)))
+    counts = {kind: len(found) for kind, found in rows.items()}
     damaged = np.unique(np.concatenate([rows[kind] for kind in DAMAGE]))
     marked = np.unique(np.concatenate([rows["entities"], rows["tags"]]))
     parts = [f"{counts[kind]:,} with {SIGNS[kind][1]}" for kind in SIGNS if counts[kind]]

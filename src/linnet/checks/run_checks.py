@@ -88,9 +88,6 @@ class Checkup:
         cut = f"; interrupted before {', '.join(self.left_out)}" if self.left_out else ""
         return f"{m.data.source}: {counted(len(m), 'row')}{classes}{rest}{cut}"
 
-    def __str__(self) -> str:
-        return self.to_text()
-
     def to_text(self, width: int | None = None) -> str:
         """Return the page as plain text."""
         wide = max(60, width or shutil.get_terminal_size((100, 24)).columns)
@@ -104,6 +101,8 @@ class Checkup:
             if found.advice and found.level != "ok":
                 out += textwrap.wrap(f"-> {found.advice}", wide, initial_indent=" " * 25, subsequent_indent=" " * 28)
         return "\n".join(out)
+
+    __str__ = to_text
 
     def _repr_html_(self) -> str:
         head = paragraphs([safe(self.head()), f"<b>{safe(self.words)}</b>"])

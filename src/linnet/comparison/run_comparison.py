@@ -193,8 +193,7 @@ class Comparison:
         """Return the table as it is printed, its head first; where it is wider than width, without what matters least."""
         rows = [["model", self.metric, "95 % interval", "macro F1", "log loss", "train s", "MB/s", "size MB"]]
         for m in self.models:
-            scores = (m.accuracy, m.macro_f1, m.log_loss)
-            first, *others = (f"{value:.4f}" for value in scores)
+            first, *others = (f"{value:.4f}" for value in (m.accuracy, m.macro_f1, m.log_loss))
             costs = (f"{value:.3g}" for value in (m.train_seconds, m.megabytes_per_second, m.size / 1e6))
             rows.append([m.name, first, ends(m.accuracy_interval), *others, *costs])
         for column in (4, 3):
@@ -228,8 +227,7 @@ class Comparison:
         parts += [[f"note: {note}" for note in self.notes], list(self.words)]
         return "\n\n".join("\n".join(part) for part in parts if part)
 
-    def __str__(self) -> str:
-        return self.to_text()
+    __str__ = to_text
 
     def __repr__(self) -> str:
         names = ", ".join(m.name for m in self.models)
@@ -405,9 +403,7 @@ class FoldAnswers:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def answer(
-    spec: Spec, rows: ComparedRows, fit_on: Ints, held: Ints, *, share: bool, measure: bool
-) -> FoldAnswers:  # fmt: skip
+def answer(spec: Spec, rows: ComparedRows, fit_on: Ints, held: Ints, *, share: bool, measure: bool) -> FoldAnswers:
     """Fit on some rows, settings chosen among them alone, and predict the held-out ones."""
     clf = spec.make()
     part = rows.shared.part(fit_on) if share else None
@@ -508,13 +504,9 @@ def pairs_of(
             bootstrap = paired_bootstrap(right, right_a.astype(bool), right_b.astype(bool), seed=seed)
             if a is models[0]:
                 macro_f1 = paired_bootstrap(rows.codes[held], first, second, metric="macro-f1", draws=1000, seed=seed)
-        test, discordant = (
-            fold_test if repeats > 1 and fold_test is not None else by_rows,
-            int(np.sum(right_a != right_b)),
-        )
-        found.append(
-            Pair(a.name, b.name, a.accuracy - b.accuracy, discordant, test.p, test, bootstrap, fold_test, macro_f1)
-        )
+        test = fold_test if repeats > 1 and fold_test is not None else by_rows
+        gap, discordant = a.accuracy - b.accuracy, int(np.sum(right_a != right_b))
+        found.append(Pair(a.name, b.name, gap, discordant, test.p, test, bootstrap, fold_test, macro_f1))
     return tuple(replace(one, p=float(p)) for p, one in zip(holm([one.p for one in found]), found, strict=True))
 
 

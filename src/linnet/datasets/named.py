@@ -83,12 +83,6 @@ def part_of(name: str) -> tuple[str, bool] | None:
     return (PARTS[first], rest == "") if first in PARTS and rest in ("", "subset", "sample") else None
 
 
-def find(folder: str) -> DatasetFiles | None:
-    """Return the files of a data set under LINNET_DATA; None without the variable or the folder."""
-    root = os.environ.get("LINNET_DATA")
-    return mirrored(Path(root) / folder) if root else None
-
-
 def mirrored(place: Path) -> DatasetFiles | None:
     """Return the files of a data set in a folder; None without the folder."""
     if not place.is_dir():
@@ -186,7 +180,8 @@ def split_name(source: str) -> tuple[str, str | None, str]:
 def resolve(name: str, config: str | None = None) -> DatasetFiles:
     """Find a data set: under LINNET_DATA, in the cache, on the hub (which fills the cache)."""
     entry = CATALOGUE.get(name) or CatalogueEntry(name, "", name if "/" in name else None)
-    local = find(entry.folder) if "/" not in entry.folder else None
+    root = os.environ.get("LINNET_DATA")
+    local = mirrored(Path(root) / entry.folder) if root and "/" not in entry.folder else None
     if local is not None:
         return local if local.licence else replace(local, licence=entry.licence or "not stated; ask its makers")
     if entry.repo is None and name not in CATALOGUE:

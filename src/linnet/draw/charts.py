@@ -106,9 +106,8 @@ class Layer(ABC):
         """Return an SVG element in the colour of the layer; kind is "line" or "fill"."""
         colour = COLOURS[self.colour]
         plain = {"fill": "none", "stroke": colour, "stroke_width": 2} if kind == "line" else {"fill": colour}
-        return _element(
-            tag, title and f"<title>{safe(title)}</title>", {"class": f"{kind} {self.colour}", **plain, **attributes}
-        )
+        given = {"class": f"{kind} {self.colour}", **plain, **attributes}
+        return _element(tag, title and f"<title>{safe(title)}</title>", given)
 
     @abstractmethod
     def draw(self, at: Place, x: Axis, y: Axis) -> Iterator[str]:
@@ -316,9 +315,8 @@ def _legend(named: Sequence[Layer]) -> tuple[list[str], int]:
         if left > LEFT and left + wide > WIDTH:
             left, down = float(LEFT), down + 1
         dash, y = layer.dash if isinstance(layer, Line) else "", 10 + LEGEND * down
-        parts.append(
-            layer.element("polyline", "line", points=f"{left:.0f},{y} {left + 20:.0f},{y}", stroke_dasharray=dash)
-        )
+        ends = f"{left:.0f},{y} {left + 20:.0f},{y}"
+        parts.append(layer.element("polyline", "line", points=ends, stroke_dasharray=dash))
         parts.append(_text(left + 25, y + 4, "start", layer.name))
         left += wide
     return parts, down + 1 if named else 0

@@ -23,9 +23,8 @@ def write_c(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable
 
     guard = f"{prefix.upper()}_H"
     top = f"/* {_comment(title)}\n   Written by linnet export. */\n"
-    declared = f"{top}#ifndef {guard}\n#define {guard}\n\n" + own(
-        f"#define LINNET_CLASSES {len(model.labels)}\n{resource('linnet.export', 'runtime.h')}\n#endif\n"
-    )
+    content = f"#define LINNET_CLASSES {len(model.labels)}\n{resource('linnet.export', 'runtime.h')}\n#endif\n"
+    declared = f"{top}#ifndef {guard}\n#define {guard}\n\n{own(content)}"
 
     def code() -> Iterator[str]:
         yield f'{top}#include "{header.name}"\n'

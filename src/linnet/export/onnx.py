@@ -64,9 +64,8 @@ def write_onnx(model: PortableModel, path: Path, title: str) -> dict[Path, bytes
     kind, info = onnx.TensorProto, onnx.helper.make_tensor_value_info
     outputs = [info(P, kind.DOUBLE, ["N", len(model.labels)])]
     if model.multilabel:
-        outputs.append(
-            info(g("GreaterOrEqual", P, np.array(model.thresholds), name="chosen"), kind.BOOL, ["N", len(model.labels)])
-        )
+        chosen = g("GreaterOrEqual", P, np.array(model.thresholds), name="chosen")
+        outputs.append(info(chosen, kind.BOOL, ["N", len(model.labels)]))
     else:
         outputs.insert(0, info(_label(model, P, g), kind.STRING, ["N"]))
     graph = onnx.helper.make_graph(g.nodes, "linnet", [info("text", kind.STRING, ["N"])], outputs, g.constants)

@@ -108,10 +108,7 @@ def portable(model: Model) -> PortableModel:
 @cache
 def unicode_table(name: str) -> str:
     """Return one array of the kernels' tables of Unicode characters, as it is written in C."""
-    found = re.search(
-        rf"static const \w+ {name}\[\d+\] = \{{.*?\}};\n",
-        resource("linnet._kernels", "unicode_tables.h"),
-        re.DOTALL,
-    )
+    tables = resource("linnet._kernels", "unicode_tables.h")
+    found = re.search(rf"static const \w+ {name}\[\d+\] = \{{.*?\}};\n", tables, re.DOTALL)
     assert found is not None
     return found.group()

@@ -8,8 +8,6 @@ the studio's Learn page shows all of them, and ``tools/figures.py`` writes them 
 (5, True)
 """
 
-from __future__ import annotations
-
 from linnet.figures.exhibits import EXHIBITS, Exhibit, Setting, draw
 from linnet.figures.figure import Figure, Panel
 

@@ -45,9 +45,8 @@ def probabilities(z: float, heads: int, tails: int) -> Figure:
     at = np.linspace(-6.0, 6.0, 121)
     p = float(sigmoid(np.array([z]))[0])
     x, y = Axis("score z"), Axis("probability", 0.0, 1.0)
-    one = Panel(
-        "Sigmoid", [_curve(at, sigmoid(at)), Points([(z, p)], "orange", radius=5)], x, y, f"sigmoid({z:g}) = {p:.3f}"
-    )
+    drawn = [_curve(at, sigmoid(at)), Points([(z, p)], "orange", radius=5)]
+    one = Panel("Sigmoid", drawn, x, y, f"sigmoid({z:g}) = {p:.3f}")
     P = softmax(np.stack([at, np.ones_like(at), np.zeros_like(at)], axis=1))
     now = softmax(np.array([[z, 1.0, 0.0]]))[0]
     names = {"score z": "blue", "score 1": "orange", "score 0": "green"}

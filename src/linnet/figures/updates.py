@@ -72,9 +72,8 @@ class Update:
             for j in range(len(x))
         ]  # fmt: skip
         if self.intercept:
-            weights.append(
-                ["intercept", *(f"{_number(a)} to {_number(b)}" for a, b in zip(self.b, new.b, strict=True))]
-            )
+            both = zip(self.b, new.b, strict=True)
+            weights.append(["intercept", *(f"{_number(a)} to {_number(b)}" for a, b in both)])
         return [(what, [["class", "score before", "after"], *scores]), ("Weights", [["feature", *names], *weights])]
 
 
@@ -125,10 +124,5 @@ def sentence(text: str, label: str, model: str, steps: int) -> Figure:
     what = f"Chosen: {step.predicted}. Right: {step.label}. Blamed: {blamed}."
     scores = [[str(c), f"{a:+.2f}", f"{b:+.2f}"] for c, (a, b) in step.scores.items()]
     weights = [[name, f"{a:+.2f}", f"{b:+.2f}"] for name, a, b in step.weights[step.label]]
-    head = ["word", "before", "after"]
-    return Figure(
-        tables=[
-            (what, [["class", "score before", "after"], *scores]),
-            (f"What each word adds to {label}", [head, *weights]),
-        ]
-    )
+    added = (f"What each word adds to {label}", [["word", "before", "after"], *weights])
+    return Figure(tables=[(what, [["class", "score before", "after"], *scores]), added])

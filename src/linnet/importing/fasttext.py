@@ -161,9 +161,8 @@ def read_fasttext(path: Path) -> Model:
     labels = tuple(w.decode("utf-8", "replace").removeprefix("__label__") for w in words[n_words:])
     if len(set(labels)) < n_labels:
         file.fail("altered: two of its labels are the same")
-    about = {
-        "settings": {"model": "fasttext", "features": str(block)}, "imported": {"from": "fastText", "version": version, **args},
-    }  # fmt: skip
+    origin = {"from": "fastText", "version": version, **args}
+    about = {"settings": {"model": "fasttext", "features": str(block)}, "imported": origin}
     with np.errstate(all="ignore"):  # numbers that are none are refused below
         model = _model(
             block, labels, LOSSES[args["loss"]], counts[n_words:], source, target, keys, rows, words[:n_words], about

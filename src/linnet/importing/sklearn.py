@@ -135,11 +135,8 @@ def _block(v: Any) -> tuple[Block, list[str]]:
         signed = bool(v.alternate_sign) and not v.binary  # binary: every column that occurs counts 1
         return Hashing(low, high, tokens, case, n_features=int(v.n_features), signed=signed, chars=chars), []
     terms = sorted(v.vocabulary_, key=v.vocabulary_.__getitem__)
-    if (
-        not terms
-        or sorted(v.vocabulary_.values()) != list(range(len(terms)))
-        or not all(isinstance(t, str) for t in terms)
-    ):
+    numbered = sorted(v.vocabulary_.values()) == list(range(len(terms)))
+    if not terms or not numbered or not all(isinstance(t, str) for t in terms):
         raise ModelFileError("altered: its vocabulary has no order")
     return (Chars if chars else Words)(low, high, tokens=tokens, case=case), terms
 

@@ -48,9 +48,8 @@ class Predictions:
         """Predict every row; more are the other fields."""
         classes = [str(c) for c in clf.artefact.classes]
         answers = clf.artefact.answers(clf.artefact.scores(data, clf.n_jobs))
-        result = evaluate_answers(
-            data.label_list(), answers, classes, costs=clf.artefact.decision.costs, seed=more.get("seed", 0)
-        )
+        costs, seed = clf.artefact.decision.costs, more.get("seed", 0)
+        result = evaluate_answers(data.label_list(), answers, classes, costs=costs, seed=seed)
         if result.abstained:
             data = data.take(np.flatnonzero(answers.best >= 0))
         return cls(clf, data, result, **more)

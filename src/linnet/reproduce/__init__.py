@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from linnet.errors import check_choice
+
 Lines = Iterator[tuple[str, dict[str, Any]]]
 TABLES = {
     "pang2002": "Pang, Lee, Vaithyanathan 2002: eight feature sets by naive Bayes, maximum entropy and SVM",
@@ -34,8 +36,6 @@ class TableOptions:
 
     def chosen(self, names: tuple[str, ...], of: str) -> tuple[str, ...]:
         """Return the sets or rows that are asked for."""
-        from linnet.errors import check_choice
-
         wanted = getattr(self, of)
         for name in wanted:
             check_choice(of[:-1], name, names)

@@ -113,9 +113,8 @@ def explanation(served: ServedModel, asked: Any) -> bytes:
     top = asked.top if asked.top is not None else len(parts) + len(words)
     found["contributions"], found["words"] = parts[:top], words[:top]
     found["other_contributions"] = float(sum(part["value"] for part in parts[top:]))
-    return orjson.dumps(
-        {"model": served.name, "version": served.version, **found}, option=orjson.OPT_SERIALIZE_NUMPY, default=str
-    )
+    found = {"model": served.name, "version": served.version, **found}
+    return orjson.dumps(found, option=orjson.OPT_SERIALIZE_NUMPY, default=str)
 
 
 # ---- Requests that are in flight together share one call of the model.

@@ -48,11 +48,8 @@ class Service:
     def authorized(self, header: bytes | None) -> bool:
         """Whether a header names a token; takes the same time for every wrong token of the same length."""
         scheme, _, given = (header or b"").partition(b" ")
-        given = given.strip()
-        right = False
-        for token in self.tokens:  # all of them, always
-            right |= hmac.compare_digest(given, token)
-        return right and scheme.lower() == b"bearer"
+        right = sum(hmac.compare_digest(given.strip(), token) for token in self.tokens)  # all of them, always
+        return right > 0 and scheme.lower() == b"bearer"
 
     async def predict(self, body: bytes, details: dict[str, Any]) -> bytes:
         """Label texts; details are for the log."""
@@ -116,10 +113,9 @@ class Service:
 
     def crashed(self, error: BaseException) -> None:
         """Log a bug: where it is, but not the words of the error, which may quote a text."""
-        frames = [
-            f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)
-        ]
-        fields: dict[str, Any] = {"error": type(error).__name__, "frames": frames[-12:]}
+        last = traceback.extract_tb(error.__traceback__)[-12:]
+        frames = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in last]
+        fields: dict[str, Any] = {"error": type(error).__name__, "frames": frames}
         if self.settings.log_texts:
             fields["message"] = str(error)
         self.log.event("crash", **fields)

@@ -134,7 +134,7 @@ class SearchSpace:
         settings = {name: values[0] for name, values in plan.grid if values}
         if self.many:
             settings |= dict(plan.many)
-        return self._fitting(Candidate(model, blocks, plan.ratio[0], params=_sorted(settings)))
+        return self._fitting(Candidate(model, blocks, plan.ratio[0], params=tuple(sorted(settings.items()))))
 
     def near(self, candidate: Candidate, rng: np.random.Generator) -> Candidate:
         """Return a candidate that differs in one thing, or two: features, weighting, a setting of the model."""
@@ -179,12 +179,12 @@ class SearchSpace:
         settings, grid = dict(c.params), dict(MODELS[c.model].plan.grid)
         name = _one(sorted(settings), rng)
         value, values = settings[name], grid.get(name, ())
-        if _numbers((*values, value)):
+        if all(isinstance(v, int | float) and not isinstance(v, bool) and v > 0 for v in (*values, value)):
             moved = float(value) * float(arithmetic.power(2.0, 2.0 * rng.random() - 1.0))
-            settings[name] = max(1, round(moved)) if isinstance(value, int) else _rounded(moved)
+            settings[name] = max(1, round(moved)) if isinstance(value, int) else float(f"{moved:.2g}")  # digits enough
         elif values:
             settings[name] = _one(values, rng)
-        return replace(c, params=_sorted(settings))
+        return replace(c, params=tuple(sorted(settings.items())))
 
     def _weighting(self, c: Candidate, rng: np.random.Generator) -> Candidate:
         """Change one thing of the weighting; None stands for what the recipe of the model has."""
@@ -215,20 +215,3 @@ def _block(rng: np.random.Generator, names: tuple[str, ...], *, weighted: bool) 
 
 def _one(values: Sequence[Any], rng: np.random.Generator) -> Any:
     return values[int(rng.integers(len(values)))]
-
-
-def _sorted(settings: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted(settings.items()))
-
-
-def _numbers(values: tuple[Any, ...]) -> bool:
-    return bool(values) and all(isinstance(v, int | float) and not isinstance(v, bool) and v > 0 for v in values)
-
-
-def _rounded(value: float) -> float:
-    """Keep two digits: nobody needs more, and a command line is shorter.
-
-    >>> _rounded(0.0314159), _rounded(12.7)
-    (0.031, 13.0)
-    """
-    return float(f"{value:.2g}")

@@ -158,9 +158,8 @@ class Results:
 
         def luck(r: CandidateResult) -> float:
             """Return what luck does to the difference of two scores; once all folds are judged, none is granted."""
-            return (
-                float(np.sqrt(np.sum(r.predicted != held.predicted))) / len(r.predicted) if level < self.base else 0.0
-            )
+            spread = float(np.sqrt(np.sum(r.predicted != held.predicted)))
+            return spread / len(r.predicted) if level < self.base else 0.0
 
         return [r for r in ranked if r is not held and r.score >= held.score - luck(r)]
 
@@ -328,8 +327,7 @@ class Tuning:
         spent = f"{self.results.candidates:,} candidates in {duration(self.seconds)} of {duration(self.budget)}"
         return "\n".join([*lines, "", spent, *(f"note: {n}" for n in self.notes), *self.words])
 
-    def __str__(self) -> str:
-        return self.to_text()
+    __str__ = to_text
 
     def __repr__(self) -> str:
         return f"<Tuning: {self.winner.candidate}, {self.metric} {self.winner.score:.4f}>"
