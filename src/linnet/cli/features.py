@@ -24,9 +24,7 @@ from linnet.model.model import Model
 @o.columns
 @o.trust
 @o.flag("--all all_", "Show every piece; by default the first ones of each block.")
-def features(
-    blocks: str | None, text: str | None, json_: bool, columns: tuple[str, ...], trust: bool, all_: bool
-) -> None:
+def features(blocks: str | None, text: str | None, **options: Any) -> None:
     """List the feature blocks, each with an example; or show what BLOCKS make of TEXT.
 
     BLOCKS is what --features of linnet train takes, or a .linnet file: then its own blocks. TEXT is a text, or - to
@@ -39,23 +37,24 @@ def features(
     linnet features reviews.linnet "Isn't it GREAT?"
     """
     if blocks is None:
-        _list(json_)
+        _list(options["json_"])
         return
     if text == "-":
         text = stdin().read().decode("utf-8", "replace").rstrip("\n")
     shown_text = SENTENCE if text is None else text
-    found = _blocks(blocks, trust)
-    shown = seen(o.text_or_row(shown_text, columns), found)
+    found = _blocks(blocks, options["trust"])
+    shown = seen(o.text_or_row(shown_text, options["columns"]), found)
     changed = changes(shown_text, *_cutting(found))
-    if json_:
-        found_blocks = [s.to_dict() for s in shown]
-        echo_json({"text": shown_text, "blocks": found_blocks, "changes": [c._asdict() for c in changed]})
+    if options["json_"]:
+        content = {"blocks": [block.to_dict() for block in shown], "changes": [c._asdict() for c in changed]}
+        echo_json({"text": shown_text, **content})
         return
+    most = None if options["all_"] else 40
     click.echo(f"text     {shown_text}")
     for block in shown:
         counts = [piece.count for piece in block.pieces]
         sizes = f"   {sum(counts):,} pieces, {len(counts):,} different" if counts else ""
-        click.echo(f"\n{block.block}{sizes}\n  {_line(block, None if all_ else 40)}")
+        click.echo(f"\n{block.block}{sizes}\n  {_line(block, most)}")
     click.echo("\nwhat the tokeniser changes" + ("" if changed else ": nothing"))
     for change in changed:
         click.echo(f"  {change}")

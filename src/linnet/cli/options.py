@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -191,8 +192,7 @@ def number(
     name: str, help_: str, default: float | None = None, least: float = 1, most: int | None = None
 ) -> Callable[[F], F]:
     """Return an option that takes a number; with a default or a least value that is no whole number, any number."""
-    whole = not isinstance(default, float)
-    kind = click.IntRange(int(least), most) if whole else click.FloatRange(least, most)
+    kind = click.FloatRange(least, most) if isinstance(default, float) else click.IntRange(int(least), most)
     return option(name, "N", help_, type=kind, default=default, show_default=default is not None)
 
 
@@ -375,15 +375,11 @@ def asked(options: dict[str, Any]) -> dict[str, Any]:
     >>> asked({"threshold": ("spam=0.9",), "abstain": 0.95, "cost": '{"spam": {"ham": 5}}'})
     {'threshold': {'spam': 0.9}, 'cost': {'spam': {'ham': 5.0}}, 'abstain': 0.95}
     """
-    found: dict[str, Any] = {}
-    if options.get("labels") is not None:
-        found["labels"] = parse_list(options["labels"])
-    for name in ("threshold", "precision", "recall"):
-        if options.get(name):
-            found[name] = _shares(name, options[name])
-    if options.get("cost") is not None:
-        found["cost"] = _costs(options["cost"])
-    return found | {name: options[name] for name in ("abstain", "answer") if options.get(name) is not None}
+    read: dict[str, Callable[[Any], Any]] = {
+        name: partial(_shares, name) for name in ("threshold", "precision", "recall")
+    }
+    read = {"labels": parse_list, **read, "cost": _costs, "abstain": float, "answer": float}
+    return {name: convert(options[name]) for name, convert in read.items() if options.get(name) not in (None, ())}
 
 
 def _shares(name: str, given: tuple[str, ...]) -> Any:

@@ -56,8 +56,7 @@ def serve(models: tuple[str, ...], threads: int | None, **options: Any) -> int |
     from linnet.serve.catalogue import Catalogue
     from linnet.serve.settings import Settings, is_loopback, listen, named, tokens
 
-    workers = options["workers"]
-    threads = threads or max(1, (os.cpu_count() or 1) // workers)
+    threads = threads or max(1, (os.cpu_count() or 1) // options["workers"])
     with temporary_folder() as folder:
         settings = Settings(named(models), threads=threads, folder=str(folder), **options)
         Catalogue(settings.models, settings.folder, trust=settings.trust)  # refuses a file that cannot be served

@@ -48,8 +48,7 @@ def shrink(model: str, max_size: str, data: str | None, out: str | None, **optio
     lines = [f"{features['after']:,} of {features['before']:,} features"]
     if rows is not None:
         say_if_seen(clf, rows, str(data))
-        several = clf.artefact.multilabel
-        metric, title = ("micro_f1", "micro F1") if several else ("accuracy", "accuracy")
+        metric, title = ("micro_f1", "micro F1") if clf.artefact.multilabel else ("accuracy", "accuracy")
         for name, one in (("before", clf), ("after", small)):
             result = one.evaluate(rows)
             low, high = getattr(result, f"{metric}_interval")

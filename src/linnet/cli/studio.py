@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import webbrowser
+from typing import Any
 
 import click
 
@@ -23,10 +24,7 @@ from linnet.cli.output import say
 @o.flag("--no-open", "Do not open a browser; print the address only.")
 @o.threads
 @o.trust
-def studio(
-    what: str | None, text: str | None, label: str | None, port: int, folder: str, no_token: bool, no_open: bool,
-    threads: int | None, trust: bool,
-) -> None:  # fmt: skip
+def studio(what: str | None, **options: Any) -> None:
     """Open the studio on a data file, a model, or the built-in tickets.
 
     It listens on 127.0.0.1 only, fetches nothing, and prints its address, which holds a token: nobody else on this machine can
@@ -42,17 +40,17 @@ def studio(
     from linnet.studio.state import TICKETS, Studio
 
     check()
-    made = Studio(folder, threads, trust=trust)
-    made.open(what or TICKETS, text, label)
+    made = Studio(options["folder"], options["threads"], trust=options["trust"])
+    made.open(what or TICKETS, options["text"], options["label"])
     if made.data is not None:
         say(made.data.describe())
-    sock = bind(port)
-    token = None if no_token else new_token()
+    sock = bind(options["port"])
+    token = None if options["no_token"] else new_token()
     address = f"http://{HOST}:{sock.getsockname()[1]}/" + (f"?token={token}" if token else "")
     click.echo(address)
     say(f"answers and runs are kept in {made.folder}; stop with Ctrl-C")
     page = made.folder / "open.html"
-    if not no_open:
+    if not options["no_open"]:
         # It leads to the address, for the eyes of this user only: all can read the command line of a browser.
         page.unlink(missing_ok=True)
         page.touch(0o600)

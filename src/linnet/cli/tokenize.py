@@ -29,8 +29,7 @@ Cut = Callable[[str], list[Any]]
 @o.option("--text --column column", "COL", o.TEXT_HELP)
 @o.format_
 @o.json_flag
-def tokenize(text: str | None, tokens: str, case: str, listing: bool, train: str | None, save: str | None, json_: bool,
-             column: str | None, format_: str | None) -> None:  # fmt: skip
+def tokenize(text: str | None, tokens: str, case: str, train: str | None, **options: Any) -> None:
     """Show the pieces of one TEXT with their places, or cut every text of a FILE (or standard input: -).
 
     Files are read as a stream and give one JSON line a text. Places are characters of the original text.
@@ -41,21 +40,22 @@ def tokenize(text: str | None, tokens: str, case: str, listing: bool, train: str
     linnet tokenize --tokens bpe:2000 --train reviews.csv --save bpe.json "unbelievable"
     linnet tokenize reviews.csv --tokens bpe.json > pieces.jsonl
     """
-    if save and not train:
+    if options["save"] and not train:
         raise LinnetError("--save writes what --train learned; give --train DATA too")
-    if listing:
-        _list(text, case, json_)
+    if options["listing"]:
+        _list(text, case, options["json_"])
         return
     if text is None and not train:
         raise LinnetError("there is nothing to cut; give a text in quotes, a file, - for standard input, or --list")
-    cut = _learned(tokens, train, save, column, format_) if train else tk.tokeniser(tokens, case)
+    columns = options["column"], options["format_"]
+    cut = _learned(tokens, train, options["save"], *columns) if train else tk.tokeniser(tokens, case)
     if text is None:
         return
     if text == "-" or os.path.exists(text):  # noqa: PTH110 - False for what cannot be a name
-        _stream(text, cut, column, format_)
+        _stream(text, cut, *columns)
     elif len(text.split()) == 1 and format_by_ending(text):
         raise LinnetError(f"there is no file {shown(text, 200)}; to cut these letters, send them to: linnet tokenize -")
-    elif json_:
+    elif options["json_"]:
         echo_json(_pieces(text, cut(text)), indent=None)
     else:
         _show(text, cut(text), tokens)

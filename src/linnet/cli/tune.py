@@ -65,11 +65,9 @@ def tune(data: str, **options: Any) -> None:
     options = official(data, options)
     fit_on, dev, test = split_rows(rows, options)
     state = Path(options["resume"] or f"{out}.tune.jsonl")
-    shared = {
-        name.rstrip("_"): options[name]
-        for name in ("dev", "test", "groups", "time", "text", "label", "out", "format_", "multilabel", "label_bins")
-        if options[name] is not None
-    } | ({} if options["test"] else {"hold_out_test": True})
+    again = ("dev", "test", "groups", "time", "text", "label", "out", "format_", "multilabel", "label_bins")
+    shared = {name.rstrip("_"): options[name] for name in again if options[name] is not None}
+    shared |= {} if options["test"] else {"hold_out_test": True}
     names = ("budget", "max_size", "max_memory", "metric", "models", "lists", "vectors", "candidates", "fresh")
     with TuningProgress(options["quiet"]) as progress:
         found = search(

@@ -22,10 +22,7 @@ from linnet.errors import DataError, shown
 @o.option("--save", "F.json", "Write the vocabulary (after the cut-offs) as JSON.")
 @o.text_options
 @o.json_flag
-def vocab(
-    data: str, other: str | None, tokens: str, case: str, min_df: int, max_features: int | None, top: int,
-    plot: str | None, save: str | None, text: str | None, format_: str | None, json_: bool,
-) -> None:  # fmt: skip
+def vocab(data: str, **options: Any) -> None:
     """Count the words of DATA: frequencies, document frequencies, what cut-offs leave, and Zipf's law.
 
     \b
@@ -36,22 +33,27 @@ def vocab(
     from linnet.text.tokens import TOKENS
     from linnet.text.vocabulary import Vocabulary, texts_of
 
-    texts = texts_of(data, text, format_, Notes(data))
-    others = texts_of(other, text, format_, Notes(other)) if other else ()
+    other, tokens, top = (options[name] for name in ("other", "tokens", "top"))
+    columns, cuts = (
+        (options["text"], options["format_"]),
+        {"min_df": options["min_df"], "size": options["max_features"]},
+    )
+    texts = texts_of(data, *columns, Notes(data))
+    others = texts_of(other, *columns, Notes(other)) if other else ()
     if tokens not in TOKENS:  # of a learned tokeniser: words are counted as well
         texts, others = list(texts), list(others)
-    every = Vocabulary.of(texts, tokens=tokens, case=case)
+    every = Vocabulary.of(texts, tokens=tokens, case=options["case"])
     if not len(every):
         raise DataError(f"{data}: there is no word in {every.n_documents:,} texts")
-    kept = every.cut(min_df=min_df, size=max_features)
+    kept = every.cut(**cuts)
     law = every.zipf() if len(every) > 1 else None
     covered = kept.coverage(others, top) if other else None
-    if plot and law:
-        law.save(plot)
-        say(f"plot written to {plot}")
-    if save:
-        kept.save(save)
-        say(f"{len(kept):,} words written to {save}")
+    if options["plot"] and law:
+        law.save(options["plot"])
+        say(f"plot written to {options['plot']}")
+    if options["save"]:
+        kept.save(options["save"])
+        say(f"{len(kept):,} words written to {options['save']}")
     rows = zip(kept.words[:top], kept.counts.tolist(), kept.document_frequency.tolist(), strict=False)
     found: dict[str, Any] = {
         "source": data,
@@ -59,8 +61,8 @@ def vocab(
         "tokens": every.n_tokens,
         "types": len(every),
         "seen_once": int((every.counts == 1).sum()),
-        "min_df": min_df,
-        "max_features": max_features,
+        "min_df": options["min_df"],
+        "max_features": options["max_features"],
         "kept": len(kept),
         "kept_coverage": int(kept.counts.sum()) / every.n_tokens,
         "cut_offs": every.cut_offs(),
@@ -69,9 +71,9 @@ def vocab(
         "other": {"source": other, **covered.to_dict()} if covered else None,
     }
     if covered and tokens not in TOKENS:
-        words = Vocabulary.of(texts, case=case).cut(min_df=min_df, size=max_features)
+        words = Vocabulary.of(texts, case=options["case"]).cut(**cuts)
         found["other"] |= {"tokeniser": tokens, "word_oov_rate": words.coverage(others).oov_rate}
-    if json_:
+    if options["json_"]:
         echo_json(found)
         return
     click.echo("\n".join(_lines(found)))
