@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -27,7 +27,7 @@ from linnet.evaluate.intervals import Interval, wilson, with_intervals
 from linnet.evaluate.significance import PairedTest, paired_t
 from linnet.features.derived import Shared
 from linnet.pipeline.crossval import check_two_labels, labelled_data, strata
-from linnet.pipeline.events import Event
+from linnet.pipeline.events import Event, OnEvent
 from linnet.pipeline.rows import encode
 from linnet.text.duplicates import exact_groups, repeats
 from linnet.values import to_plain
@@ -516,7 +516,6 @@ LEAST_ROWS = 10  # of which no fewer are tried
 MANY_TWICE = 0.01  # share of rows with a text that was there before: above this it is said
 
 Folds = list[tuple[Ints, Ints]]
-OnEvent = Callable[[Event], None]
 
 
 def compare(
@@ -621,7 +620,8 @@ class _ComparisonRun:
     def __init__(
         self, specs: list[Spec], rows: ComparedRows, pairs: Folds, share: bool, on_event: OnEvent | None
     ) -> None:
-        self.specs, self.rows, self.pairs, self.share, self.on_event = specs, rows, pairs, share, on_event
+        self.specs, self.rows, self.pairs, self.share = specs, rows, pairs, share
+        self.on_event = on_event or (lambda _: None)
         self.skipped: dict[str, str] = {}
         self.stopped = False
         self.done, self.total, self.began = 0, len(specs) * len(pairs), time.perf_counter()
@@ -656,14 +656,13 @@ class _ComparisonRun:
 
     def _say(self, kind: str, spec: Spec, fold: int, found: FoldAnswers) -> None:
         self.done += 1
-        if self.on_event is not None:
-            whole = self.done + len(self.skipped) >= len(self.specs)  # one fold at least was done by all
-            left = (time.perf_counter() - self.began) / self.done * max(0, self.total - self.done) if whole else None
-            values = {
-                "model": spec.name, "fold": fold + 1, "folds": len(self.pairs), "accuracy": found.right / len(found.held),
-                "seconds": found.train_seconds, "rows": found.train_rows, "left": left,
-            }  # fmt: skip
-            self.on_event(Event(kind, spec.name, self.done, self.total, values))
+        whole = self.done + len(self.skipped) >= len(self.specs)  # one fold at least was done by all
+        left = (time.perf_counter() - self.began) / self.done * max(0, self.total - self.done) if whole else None
+        values = {
+            "model": spec.name, "fold": fold + 1, "folds": len(self.pairs), "accuracy": found.right / len(found.held),
+            "seconds": found.train_seconds, "rows": found.train_rows, "left": left,
+        }  # fmt: skip
+        self.on_event(Event(kind, spec.name, self.done, self.total, values))
 
     def curve(self, name: str, full: list[FoldAnswers], seed: int) -> Curve:
         """Return the learning curve of a model on the first repeat: its folds with a half, a quarter ... of the rows."""

@@ -94,11 +94,9 @@ def compare_versions(
     >>> found.verdict, found.n, found.new_accuracy
     ('not clear', 12, 1.0)
     """
-    names = [
-        str(one) if isinstance(one, str | os.PathLike) else f"the {when} model"
-        for one, when in ((old, "old"), (new, "new"))
-    ]
-    first, second = (load(one) if isinstance(one, str | os.PathLike) else one for one in (old, new))
+    given = {"old": old, "new": new}
+    names = [f"the {when} model" if isinstance(one, TextClassifier) else str(one) for when, one in given.items()]
+    first, second = (one if isinstance(one, TextClassifier) else load(one) for one in given.values())
     needs = tuple(dict.fromkeys([*first.artefact.needs, *second.artefact.needs]))
     rows: Dataset = labelled_data(data, y, "compare", extra=needs)
     truth = _answers(rows.label_list() if rows.separator is None else rows.label_sets())

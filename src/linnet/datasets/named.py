@@ -151,10 +151,8 @@ class CatalogueEntry:
         return self.mirror or self.name
 
 
-CATALOGUE = {
-    name: CatalogueEntry(name, **values)
-    for name, values in tomllib.loads((files(__package__) / "catalogue.toml").read_text(encoding="utf-8")).items()
-}
+_ENTRIES = tomllib.loads((files(__package__) / "catalogue.toml").read_text(encoding="utf-8"))
+CATALOGUE = {name: CatalogueEntry(name, **values) for name, values in _ENTRIES.items()}
 
 
 PREFIX = "hub:"
@@ -334,13 +332,9 @@ def _part(
     from huggingface_hub import hf_hub_download
 
     tables = []
+    place = {"repo_type": "dataset", "revision": BRANCH, "token": False, "endpoint": api.endpoint}
     for entry in entries:
-        path = Path(
-            hf_hub_download(
-                repo, entry.path, repo_type="dataset", revision=BRANCH, local_dir=folder / "raw", token=False,
-                endpoint=api.endpoint,
-            )
-        )  # fmt: skip
+        path = Path(hf_hub_download(repo, entry.path, local_dir=folder / "raw", **place))
         expected = getattr(entry.lfs, "sha256", None) if entry.lfs else None
         if expected and digest(path) != expected:
             raise DataError(f"{repo}: {entry.path} was not fetched whole: its checksum differs; try again")

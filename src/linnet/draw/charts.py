@@ -225,8 +225,7 @@ def chart(
     columns = any(isinstance(layer, Columns) for layer in layers)
     across = x.scaled([a for a, _ in corners], 0.0)
     up = y.scaled([b for _, b in corners], 0.0 if columns else 0.08)
-    named = [layer for layer in layers if layer.name]
-    legend, lines = _legend(named)
+    legend, lines = _legend([layer for layer in layers if layer.name])
     top, bottom = TOP + LEGEND * lines, height - BOTTOM
 
     def at(a: float, b: float) -> Point:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks, call
+from linnet.engines.engine import Answer, Engine, Function, News, SharedValue, Tasks, call
 from linnet.errors import LinnetError, require
 
 CONNECT_SECONDS = 30.0
@@ -125,9 +125,7 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _call_on_worker(
-    function: Function, shard: Any, threads: int | None, *values: Any
-) -> tuple[str, Any, Exception | None]:
+def _call_on_worker(function: Function, shard: Any, threads: int | None, *values: Any) -> Answer:
     from distributed import get_worker
 
     return get_worker().address, *call(function, shard, values, threads)

@@ -36,6 +36,7 @@ from linnet.errors import DataError, LinnetError
 
 Function = Callable[..., Any]
 Add = Callable[[Any, Any], Any]
+Answer = tuple[str, Any, Exception | None]  # of a cluster: the worker, the value, the error
 
 
 class ShardError(LinnetError):
@@ -361,9 +362,7 @@ def portable(error: Exception) -> Exception:
     return RuntimeError(f"{type(error).__name__}: {error}")
 
 
-def call(
-    function: Callable[..., Any], shard: Any, values: Iterable[Any], threads: int | None
-) -> tuple[Any, Exception | None]:
+def call(function: Function, shard: Any, values: Iterable[Any], threads: int | None) -> tuple[Any, Exception | None]:
     """Return the value of a shard, or its error, which a cluster would wrap and retry in its own way."""
     if threads is not None:
         limit_threads(threads)

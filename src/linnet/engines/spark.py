@@ -18,7 +18,7 @@ from collections.abc import Hashable, Sequence
 from multiprocessing.pool import ThreadPool
 from typing import Any
 
-from linnet.engines.engine import Engine, Function, News, SharedValue, Tasks, call
+from linnet.engines.engine import Answer, Engine, Function, News, SharedValue, Tasks, call
 from linnet.errors import LinnetError, require
 
 CONNECT_SECONDS = 60.0
@@ -128,9 +128,7 @@ class _SparkTasks(Tasks):
                 self.context.cancelJobGroup(group)
 
 
-def _call_on_executor(
-    function: Function, threads: int | None, shared: Sequence[Any], shard: Any
-) -> tuple[str, Any, Exception | None]:
+def _call_on_executor(function: Function, threads: int | None, shared: Sequence[Any], shard: Any) -> Answer:
     import socket
 
     values = [one.value for one in shared]

@@ -22,7 +22,8 @@ def write_c(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable
         return text.replace("linnet_", f"{prefix}_").replace("LINNET_", f"{prefix.upper()}_")
 
     guard = f"{prefix.upper()}_H"
-    top = f"/* {_comment(title)}\n   Written by linnet export. */\n"
+    comment = title.replace("*/", "* /").replace("\\", "/").replace("\n", " ")
+    top = f"/* {comment}\n   Written by linnet export. */\n"
     content = f"#define LINNET_CLASSES {len(model.labels)}\n{resource('linnet.export', 'runtime.h')}\n#endif\n"
     declared = f"{top}#ifndef {guard}\n#define {guard}\n\n{own(content)}"
 
@@ -35,10 +36,6 @@ def write_c(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable
         yield own(resource("linnet.export", "runtime.c"))
 
     return {path: code(), header: [declared]}
-
-
-def _comment(text: str) -> str:
-    return text.replace("*/", "* /").replace("\\", "/").replace("\n", " ")
 
 
 def _settings(model: PortableModel) -> Iterator[str]:

@@ -58,8 +58,7 @@ def write_onnx(model: PortableModel, path: Path, title: str) -> dict[Path, bytes
     onnx = require("onnx", "an ONNX file", "onnx")
     terms = _terms(model)
     g = Graph(onnx)
-    n = g("Size", "text")
-    loop = g("Loop", n, np.array(True), body=_one_text(model, terms, g))
+    loop = g("Loop", g("Size", "text"), np.array(True), body=_one_text(model, terms, g))
     P = _probabilities(model, loop, g)
     kind, info = onnx.TensorProto, onnx.helper.make_tensor_value_info
     outputs = [info(P, kind.DOUBLE, ["N", len(model.labels)])]

@@ -88,15 +88,13 @@ def portable(model: Model) -> PortableModel:
     at[used[order]] = np.arange(len(used))
     none = np.full(len(model.classes), 0.5 if model.multilabel else -1.0)
     own = model.decision.thresholds
+    kinds = ["words" if block.name == "vectors" else block.name for block in model.blocks]
+    names = ("kind", "tokens", "case", "low", "high", "seed", "share")
+    rows = zip(kinds, model.compiled.rows, strict=True)
+    blocks = [dict(zip(names, (kind, *compiled[1:]), strict=True)) for kind, compiled in rows]
     return PortableModel(
         [str(c) for c in model.classes], model.multilabel,
-        [
-            {
-                "kind": "words" if block.name == "vectors" else block.name,
-                **dict(zip(("tokens", "case", "low", "high", "seed", "share"), compiled[1:], strict=True)),
-            }
-            for block, compiled in zip(model.blocks, model.compiled.rows, strict=True)
-        ],
+        blocks,
         TF[model.tf], NORM[model.norm], model.shift, ignored_bits(model.table.bits), hashed, keys[order],
         np.ascontiguousarray(model.table.at(used[order])), model.b.tolist(),
         [] if model.curve is None else model.curve.points.tolist(),

@@ -98,8 +98,7 @@ def walk(points: Dots, rule: str, rate: float, steps: int) -> Figure:
     at = max(steps - 1, 0) % len(X)
     layers: list[Layer] = []
     for one, dash in ((now, "5 4"), (new, "")):
-        F = on_grid(one.lead)
-        layers.append(Segments(contour(F, *GRID), "grey", dash=dash))
+        layers.append(Segments(contour(on_grid(one.lead), *GRID), "grey", dash=dash))
     layers += [Points([points[at][:2]], "purple", radius=11, ring=True), *dots(points, keys=True)]
     right = int((new.scores(X).argmax(axis=1) == y).sum())
     note = f"Step {steps}: point {at + 1} (ring). {right} of {len(points)} points are right."

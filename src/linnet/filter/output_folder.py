@@ -171,7 +171,6 @@ class OutputFolder:
         """Let another run in."""
         if self._held is not None:
             self._held.close()
-            self._held = None
 
     def drop(self, name: str) -> None:
         """Remove what a shard has left."""
@@ -235,10 +234,8 @@ def _added(parts: Any) -> Counter[str]:
 def _histograms(settings: FilterSettings, records: list[dict[str, Any]]) -> dict[str, Any]:
     """For every probability that is written: rows and kept rows in each of the bins from 0 to 1."""
     shape = (len(settings.columns), BINS)
-    every, kept = (
-        np.array([record[name] for record in records], np.int64).reshape(-1, *shape).sum(axis=0)
-        for name in ("scores", "kept_scores")
-    )
+    counts = (np.array([record[name] for record in records], np.int64) for name in ("scores", "kept_scores"))
+    every, kept = (of_shards.reshape(-1, *shape).sum(axis=0) for of_shards in counts)
     names = [settings.classes[k] for k in settings.columns]
     return {name: {"rows": every[k].tolist(), "kept": kept[k].tolist()} for k, name in enumerate(names)}
 

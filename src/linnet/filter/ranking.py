@@ -133,10 +133,6 @@ class Sketch:
         least, most = (float(self.counts[end >= key].sum() / self.weight) for end in self._spans())
         return least, most
 
-    def share(self, score: float) -> float:
-        """Return the estimated share of the weight at `score` or above."""
-        return sum(self.bounds(score)) / 2
-
     def cut(self, share: float) -> tuple[np.float32, float]:
         """Return the score whose share at or above it is nearest to `share`, and that share as estimated.
 

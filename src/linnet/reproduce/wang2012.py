@@ -26,7 +26,8 @@ from linnet.datasets.named import part_files, read_named, resolve
 from linnet.reproduce import Lines, TableOptions
 
 SETS = {"rt_polarity": "RT-s", "mpqa": "MPQA", "movie_reviews": "RT-2k", "imdb": "IMDB"}
-PAPER: dict[str, tuple[float | None, ...]] = {
+Figures = dict[str, tuple[float | None, ...]]
+PAPER: Figures = {
     "MNB-uni": (77.94, 85.29, 83.45, 83.55), "MNB-bi": (79.03, 86.27, 85.85, 86.59),
     "SVM-uni": (76.23, 86.15, 86.25, 86.95), "SVM-bi": (77.72, 86.72, 87.40, 89.16),
     "NBSVM-uni": (78.05, 85.25, 87.80, 88.29), "NBSVM-bi": (79.38, 86.32, 89.45, 91.22),
@@ -35,6 +36,7 @@ PAPER: dict[str, tuple[float | None, ...]] = {
 LISTS = ("afinn_111", "hu_liu", "vader")
 LONG = ("movie_reviews", "imdb")
 Runs = list[tuple[Any, Any]]
+Accuracy = Callable[[str, str, Runs], float | None]
 
 
 def lines(options: TableOptions) -> Lines:
@@ -42,10 +44,7 @@ def lines(options: TableOptions) -> Lines:
     return compared(options, SETS, PAPER, _accuracy)
 
 
-def compared(
-    options: TableOptions, titles: dict[str, str], paper: dict[str, tuple[float | None, ...]],
-    ours: Callable[[str, str, Runs], float | None],
-) -> Lines:  # fmt: skip
+def compared(options: TableOptions, titles: dict[str, str], paper: Figures, ours: Accuracy) -> Lines:
     """Give a row for each model: ours(model, set, runs), and the paper's figure in brackets."""
     names = options.chosen(tuple(paper), "rows")
     runs = {name: folds_of(name) for name in options.chosen(tuple(titles), "sets")}

@@ -29,22 +29,16 @@ def published(table: Sequence[Endpoint], needs_token: bool) -> bytes:
     """Return the OpenAPI document of the endpoints that have a summary."""
     public = [endpoint for endpoint in table if endpoint.summary]
     classes = {cls for endpoint in public for cls in (*endpoint.replies, endpoint.body) if cls is not None}
-    _, schemas = models_json_schema(
-        [(cls, "validation") for cls in sorted({*classes, ErrorReply}, key=lambda cls: cls.__name__)],
-        ref_template="#/components/schemas/{model}",
-    )
-    document: dict[str, Any] = {
-        "openapi": "3.1.0",
-        "info": {"title": "linnet", "version": __version__, "description": DESCRIPTION},
-        "paths": {},
-        "components": {"schemas": schemas["$defs"]},
-    }
+    named = sorted({*classes, ErrorReply}, key=lambda cls: cls.__name__)
+    _, schemas = models_json_schema([(cls, "validation") for cls in named], ref_template="#/components/schemas/{model}")
+    info = {"title": "linnet", "version": __version__, "description": DESCRIPTION}
+    components, paths = {"schemas": schemas["$defs"]}, dict[str, Any]()
     if needs_token:
-        document["components"]["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
+        components["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
     for endpoint in public:
         operation = _operation(endpoint, needs_token and not endpoint.is_open)
-        document["paths"].setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
-    return orjson.dumps(document)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    return orjson.dumps({"openapi": "3.1.0", "info": info, "paths": paths, "components": components})
 
 
 def _operation(endpoint: Endpoint, needs_token: bool) -> dict[str, Any]:
@@ -53,11 +47,8 @@ def _operation(endpoint: Endpoint, needs_token: bool) -> dict[str, Any]:
     for status in sorted({*endpoint.refusals, *([401] if needs_token else [])}):
         codes = ", ".join(code for code, its_status in CODES.items() if its_status == status)
         responses[str(status)] = {"description": f"Refused: {codes}.", "content": _json(ErrorReply)}
-    operation: dict[str, Any] = {
-        "summary": endpoint.summary,
-        "description": endpoint.description,
-        "responses": responses,
-    }
+    operation: dict[str, Any] = {name: getattr(endpoint, name) for name in ("summary", "description")}
+    operation["responses"] = responses
     if endpoint.body is not None:
         operation["requestBody"] = {"required": True, "content": _json(endpoint.body)}
     if needs_token:

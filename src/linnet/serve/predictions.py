@@ -78,10 +78,8 @@ def _results(q: Query, found: Answers) -> list[dict[str, Any]]:
     best = found.most_probable
     highest = P[np.arange(len(best)), best].round(DIGITS).tolist()
     if found.sets is None:
-        results: list[dict[str, Any]] = [
-            {"label": labels[k] if k >= 0 else None, "probability": p}
-            for k, p in zip(found.best.tolist(), highest, strict=True)
-        ]
+        named = [None if k < 0 else labels[k] for k in found.best.tolist()]
+        results: list[dict[str, Any]] = [{"label": c, "probability": p} for c, p in zip(named, highest, strict=True)]
         if not (asked.top or asked.probabilities or asked.coverage is not None):
             return results
     else:
@@ -165,8 +163,7 @@ class Batcher:
             if sum(len(text) for query in queries for text in query.texts) <= INLINE:
                 _deliver(group, answered(queries))
             else:
-                work = loop.run_in_executor(self._pool, answered, queries)
-                work.add_done_callback(partial(_finished, group))
+                loop.run_in_executor(self._pool, answered, queries).add_done_callback(partial(_finished, group))
 
 
 def _finished(group: Sequence[Waiting], work: asyncio.Future[list[bytes | Exception]]) -> None:

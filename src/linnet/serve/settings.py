@@ -164,8 +164,7 @@ class RequestError(Exception):
     @property
     def body(self) -> bytes:
         """What the client is sent."""
-        error = {"code": self.code, "message": str(self)}
-        return json.dumps({"error": error}, separators=(",", ":")).encode()
+        return json.dumps({"error": {"code": self.code, "message": str(self)}}, separators=(",", ":")).encode()
 
 
 # ---- What browsers are told with every answer, and what is asked of a browser where there is no token.

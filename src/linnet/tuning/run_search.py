@@ -124,7 +124,8 @@ class Search:
         candidates: int | None, on_event: Callable[[Event], None] | None,
     ) -> None:  # fmt: skip
         self.rows, self.dev, self.judge, self.space, self.results, self.state = rows, dev, judge, space, results, state
-        self.clock, self.limits, self.most, self.on_event = judge.clock, judge.limits, candidates, on_event
+        self.clock, self.limits, self.most = judge.clock, judge.limits, candidates
+        self.on_event = on_event or (lambda _: None)
         self.replayed = 0
 
     def run(self) -> None:
@@ -239,8 +240,6 @@ class Search:
         return results.at[number].get(key)
 
     def _say(self, candidate: Candidate, number: int) -> None:
-        if self.on_event is None:
-            return
         ranked, result = self.results.ranked(self.results.base), self.results.at[number].get(candidate.key)
         values = {
             "level": self.results.levels[number].name, "score": None if result is None else result.score,
@@ -285,8 +284,7 @@ class Search:
         """Fit on all rows; a model file that is too large after all is made smaller."""
 
         def told(event: Event) -> None:
-            if self.on_event is not None:
-                self.on_event(event)
+            self.on_event(event)
             if event.kind in ("trial", "candidate", "pass"):
                 self.clock.last_call()
 

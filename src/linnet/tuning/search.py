@@ -184,8 +184,7 @@ class Results:
             return ranked[0] if ranked else None
         better = [r for r in ranked[:20] if r.score > held.score]
         noise = self._bootstrap([held, *better]).noise[1:]
-        clearly = (r for r, luck in zip(better, noise, strict=True) if r.score - held.score > luck)
-        return next(clearly, held)
+        return next((r for r, luck in zip(better, noise, strict=True) if r.score - held.score > luck), held)
 
     def optimism(self) -> Optimism | None:
         """Return how much too good the best score is, from choosing again among all that were on the folds."""
@@ -425,4 +424,3 @@ class SearchState:
         """Let the file go."""
         if self._file is not None:
             self._file.close()
-            self._file = None

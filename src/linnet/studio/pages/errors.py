@@ -170,8 +170,7 @@ def evidence(studio: Studio, asked: Callable[[], tuple[str, str]]) -> None:
     """Draw a button that shows what would change a prediction, and the training rows most like the text."""
 
     async def show() -> None:
-        found = await layout.attempt(studio.evidence, *asked())
-        place.set_content(found or "")
+        place.set_content(await layout.attempt(studio.evidence, *asked()) or "")
 
     layout.button("What would change it, and rows like it", show, quiet=True).props("dense").style("margin-top:.4rem")
     place = layout.html("", "evidence")
