@@ -103,8 +103,8 @@ class Tasks(ABC):
     tasks say that no longer run is not heard.
     """
 
+    # How long a task may wait for its worker to start, which is no part of the time of the shard; None: there is no "begin".
     start_seconds: float | None = None
-    """How long a task may wait for its worker to start, which is no part of the time of the shard; None: there is no "begin"."""
 
     def __init__(self, engine: Engine, function: Function | None = None, shared: Sequence[SharedValue] = ()) -> None:
         self.engine, self.function, self.shared = engine, function, shared
@@ -322,12 +322,11 @@ def work(tasks: Connection, threads: int | None) -> None:
             new, task = tasks.recv()
         except (EOFError, OSError):
             return
-        answer: tuple[str, Any]
         try:
             shared |= {key: pickle.loads(value) for key, value in new.items()}  # noqa: S301 - our own driver wrote it
             function, shard, keys = pickle.loads(task)  # noqa: S301 - imports what the function needs
             tasks.send(("begin", None))  # the clock of the shard starts now
-            answer = ("value", function(shard, *(shared[key] for key in keys)))
+            answer: tuple[str, Any] = ("value", function(shard, *(shared[key] for key in keys)))
         except Exception as error:
             answer = ("error", portable(error))
         try:
@@ -350,12 +349,10 @@ def portable(error: Exception) -> Exception:
     >>> portable(ValueError("x"))
     ValueError('x')
     """
-    try:
+    with contextlib.suppress(Exception):  # an error class with a constructor of its own
         back = pickle.loads(pickle.dumps(error))  # noqa: S301
         if str(back) == str(error):
             return error
-    except Exception:  # an error class with a constructor of its own
-        pass
     for kind in (DataError, LinnetError):
         if isinstance(error, kind):
             return kind(str(error))

@@ -25,8 +25,8 @@ FORMATS = {  # name, which is the ending of its files too: (module:function, wha
     "js": ("linnet.export.javascript:write_js", "an ES module"),
     "html": ("linnet.export.javascript:write_html", "a page that classifies as you type"),
     "onnx": ("linnet.export.onnx:write_onnx", "an ONNX model, for words between blanks"),
-    "tsv": ("linnet.export.json:write_tsv", "a table of weights to read, the largest first"),
-    "json": ("linnet.export.json:write_json", "the weights and settings, written out"),
+    "tsv": ("linnet.export.portable:write_tsv", "a table of weights to read, the largest first"),
+    "json": ("linnet.export.portable:write_json", "the weights and settings, written out"),
 }
 
 

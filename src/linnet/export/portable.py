@@ -6,9 +6,12 @@ ascend. Where a model hashes (no vocabulary), the key is the top bits of the fin
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +23,8 @@ from linnet.features.counting import NORM, TF
 from linnet.model.model import Model
 from linnet.model.table import ignored_bits
 
+# The blocks that exported models may have, and their numbers in C. A block of vectors is exported as one of words.
 KINDS = {"words": 0, "vectors": 0, "chars": 1, "across": 2, "skips": 3, "position": 4}
-"""The blocks that exported models may have, and their numbers in C. A block of vectors is exported as one of words."""
 
 
 @dataclass(frozen=True)
@@ -30,22 +33,18 @@ class PortableModel:
 
     labels: list[str]
     multilabel: bool
-    blocks: list[dict[str, Any]]
-    """kind (of KINDS), tokens, case, low, high, seed, share: see ``compile_blocks``."""
+    blocks: list[dict[str, Any]]  # kind (of KINDS), tokens, case, low, high, seed, share: see ``compile_blocks``
     tf: int  # 0 presence, 1 count, 2 sublinear
     norm: int  # 0 none, 1 l2, 2 mean
     shift: int
-    ignored: int
-    """The bits of a fingerprint that do not count: they are ones in the keys."""
+    ignored: int  # the bits of a fingerprint that do not count: they are ones in the keys
     hashed: bool
     keys: npt.NDArray[np.uint64]  # (n_features,), ascending
     rows: npt.NDArray[np.float32]  # (n_features, 1 + n_outputs)
     b: list[float]
-    curve: list[list[float]]
-    """Points of the calibration curve; none: scores are log-odds."""
+    curve: list[list[float]]  # points of the calibration curve; none: scores are log-odds
     thresholds: list[float]  # a class; -1 where it has none
-    least: float
-    """The probability below which there is no answer."""
+    least: float  # the probability below which there is no answer
     names: dict[int, str]  # of some rows
 
     def settings(self) -> dict[str, Any]:
@@ -110,3 +109,41 @@ def unicode_table(name: str) -> str:
     found = re.search(rf"static const \w+ {name}\[\d+\] = \{{.*?\}};\n", tables, re.DOTALL)
     assert found is not None
     return found.group()
+
+
+# ---- The same written out: as JSON for those who write their own program, or as a table of weights to read.
+
+
+def write_json(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable[str]]:
+    """Return the parts of the file; docs/exporting.md says what its keys mean."""
+    return {path: _parts(model, title)}
+
+
+def _parts(model: PortableModel, title: str) -> Iterator[str]:
+    about = {"format": "linnet-export", "version": 2, "title": title, **model.settings()}
+    about["blocks"] = [{**block, "seed": f"{block['seed']:016x}"} for block in model.blocks]
+    yield json.dumps(about, ensure_ascii=False, indent=1)[:-2] + ',\n "features": [\n'
+    keys, rows = model.keys.tolist(), model.rows
+    for k, key in enumerate(keys):
+        short = [float(str(x)) for x in rows[k]]  # the shortest numbers that are the same 32-bit floats
+        row = [f"{key:016x}", *short, *([model.names[k]] if k in model.names else [])]
+        yield json.dumps(row, ensure_ascii=False) + (",\n" if k + 1 < len(keys) else "\n")
+    yield " ]\n}\n"
+
+
+def write_tsv(model: PortableModel, path: Path, title: str) -> dict[Path, Iterable[str]]:
+    """Return a table to read: the name of each feature, where it was kept, its key, its part in the norm and a weight a label."""
+    return {path: _lines(model)}
+
+
+def _lines(model: PortableModel) -> Iterator[str]:
+    labels = model.labels[-1:] if model.rows.shape[1] == 2 else model.labels  # of two classes the second
+    yield "\t".join(["feature", "key", "norm", *map(_cell, labels)]) + "\n"
+    yield "\t".join(["(intercept)", "", "", *map(str, model.b)]) + "\n"
+    for k in np.argsort(-np.abs(model.rows[:, 1:]).max(axis=1), kind="stable").tolist():
+        row = [_cell(model.names.get(k, "")), f"{int(model.keys[k]):016x}", *map(str, model.rows[k])]
+        yield "\t".join(row) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("\t", " ").replace("\n", " ").replace("\r", " ")

@@ -52,7 +52,7 @@ RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 STEPS = Setting("steps", "Step", 0)
 RULE = Setting("choice", "Update", "perceptron", tuple(RULES))
-EXHIBITS: dict[str, Exhibit] = {
+EXHIBITS: dict[str, Exhibit] = {  # in the order in which to read them
     "lines": Exhibit(
         "Five lines", "Drag a point, or press Tab and the arrow keys. The line is where both classes score the same; dashed lines go "
         "through the nearest points, or are the margin of the SVM; rings are the points that hold the line.",
@@ -108,4 +108,3 @@ EXHIBITS: dict[str, Exhibit] = {
         overfitting, {"C": Setting("slider", "C: less penalty to the right", 0.1, PENALTIES)}, NOISY,
     ),
 }  # fmt: skip
-"""The figures by name, in the order in which to read them."""

@@ -14,8 +14,7 @@ from linnet.features.vectorizer import Quadratic
 from linnet.figures.figure import Figure, Panel, contour
 from linnet.models import RBF, FeedForward, KernelPerceptron, LeastSquares, LinearSVM, LogisticRegression, Perceptron
 
-Dots = Sequence[tuple[float, float, int]]
-"""Points (x, y, class)."""
+Dots = Sequence[tuple[float, float, int]]  # points (x, y, class)
 
 X_AXIS, Y_AXIS = Axis("x1", -4.7, 4.7), Axis("x2", -3.0, 3.0)  # a unit is as long on both
 GRID = np.linspace(-4.7, 4.7, 36), np.linspace(-3.0, 3.0, 24)

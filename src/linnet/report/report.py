@@ -59,6 +59,7 @@ SECTIONS: dict[str, Section] = {
 }
 
 
+# The sections of a report on rows that may have several labels.
 SET_SECTIONS: dict[str, Section] = {
     "verdict": Section("Verdict", scores.set_verdict),
     "scores": Section("Scores", scores.set_scores),
@@ -66,7 +67,6 @@ SET_SECTIONS: dict[str, Section] = {
     "errors": Section("Errors", scores.set_errors),
     **{name: SECTIONS[name] for name in ("features", "card", "reproduce")},
 }
-"""The sections of a report on rows that may have several labels."""
 
 
 def register(name: str, title: str, render: Render, *, after: str = "data") -> None:

@@ -38,11 +38,9 @@ MAX_HEAD_SECONDS = 10.0
 class Connection(HttpToolsProtocol):
     """Bytes to ASGI messages and back."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._reading_head = True
-        self._head_bytes = 0
-        self._timer: TimerHandle | None = None
+    _reading_head = True
+    _head_bytes = 0
+    _timer: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Wait for a head."""

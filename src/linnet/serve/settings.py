@@ -130,8 +130,9 @@ CODES = {  # code: status
     "timeout": 503,
     "stopping": 503,
 }
+# After these the connection is closed: more of the body may be on its way.
 CLOSING: set[str | int] = {"bad_request", "overloaded", 401, 403, 408, 413, 431}
-"""After these the connection is closed: more of the body may be on its way."""
+
 
 Fields = tuple[tuple[bytes, bytes], ...]
 ALWAYS: Fields = ((b"x-content-type-options", b"nosniff"), (b"x-frame-options", b"DENY"))
