@@ -103,10 +103,8 @@ def _check_outputs(options: dict[str, Any]) -> None:
 def _run(inputs: tuple[str, ...], corpus: Any, options: dict[str, Any]) -> Any:
     from linnet.data.writers import open_writer
 
-    with contextlib.ExitStack() as stack:
-        out = stack.enter_context(open_writer(options["out"]))
-        aside = stack.enter_context(open_writer(options["removed"])) if options["removed"] else None
-        progress = stack.enter_context(CleaningProgress(options["quiet"]))
+    removed: Any = open_writer(options["removed"]) if options["removed"] else contextlib.nullcontext()
+    with open_writer(options["out"]) as out, removed as aside, CleaningProgress(options["quiet"]) as progress:
         batches = _batches(inputs, options, progress)
         report = corpus.run(batches, out.write, aside.write if aside else None, progress)
     if out.left_out:

@@ -79,10 +79,8 @@ def explain(model: str, text: str, label: str | None, against: str | None, flip:
     alike = clf.nearest(row, read_labelled(nearest, {}, extra=clf.artefact.needs)) if nearest else None
     if json_:
         content = {"text": text, **found.to_dict()}
-        if changed is not None:
-            content["flip"] = changed.to_dict()
-        if alike is not None:
-            content["nearest"] = [n.to_dict() for n in alike]
+        content |= {} if changed is None else {"flip": changed.to_dict()}
+        content |= {} if alike is None else {"nearest": [n.to_dict() for n in alike]}
         echo_json(content)
     elif as_html:
         from linnet.draw.markup import page

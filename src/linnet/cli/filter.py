@@ -137,9 +137,7 @@ class FilterProgressBars(ProgressBars):
 
     every = 5.0
 
-    def __init__(self, quiet: bool = False) -> None:
-        super().__init__(quiet)
-        self.total = self.done = self.shards = self.finished = self.read = 0
+    total = done = shards = finished = read = 0
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)

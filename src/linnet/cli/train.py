@@ -441,11 +441,10 @@ def _write_report(clf: Any, data: str, fit_on: Any, test: Any, out: Path, option
 # ---- The card of a model: what a command adds to it, and how it is shown. No paths of folders and no times: bytes stay equal.
 
 
-RUN_ONLY = (
+RUN_ONLY = (  # options that change no model: they say where and how a command runs
     "out", "threads", "json_", "report", "cache", "workers", "scheduler", "unusable", "quiet", "force", "no_check", "engine", "max_memory",
     "like", "trust",
 )  # fmt: skip
-"""Options that change no model: they say where and how a command runs."""
 
 
 def plain_command() -> str:
@@ -529,15 +528,14 @@ def train_streamed(clf: linnet.TextClassifier, data: tuple[str, ...], options: d
 
     limit = limit or max(LEAST, available() * 4 // 5)
     placed = {"scheduler": options["scheduler"]} if options["scheduler"] else {}
-    with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(output.TrainingProgress(options["quiet"], options["watch"], options["profile"]))
-        opened = open_engine(engine, workers=options["workers"], **placed) if engine else contextlib.nullcontext()
+    opened: Any = open_engine(engine, workers=options["workers"], **placed) if engine else contextlib.nullcontext()
+    names = ("text", "weight", "label_columns", "dev", "test", "cache", "skip_damaged")
+    bars = options["quiet"], options["watch"], options["profile"]
+    with output.TrainingProgress(*bars) as progress, opened as workers:
         result = fit_stream(
-            clf, data, max_memory=limit, text=options["text"], label=label_column(options), format=options["format_"],
-            multilabel=multilabel(options), bins=options["label_bins"] or options["label_quantiles"],
-            weight=options["weight"], label_columns=options["label_columns"],
-            dev=options["dev"], test=options["test"], cache=options["cache"], skip_damaged=options["skip_damaged"],
-            engine=stack.enter_context(opened), on_event=progress, say=say,
+            clf, data, max_memory=limit, label=label_column(options), format=options["format_"], multilabel=multilabel(options),
+            bins=options["label_bins"] or options["label_quantiles"], engine=workers, on_event=progress, say=say,
+            **{name: options[name] for name in names},
         )  # fmt: skip
     write_unusable(result.unusable, options["unusable"])
     return result

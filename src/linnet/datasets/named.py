@@ -292,10 +292,9 @@ def _of_the_net(error: Exception) -> bool:
 
 
 def _licence(info: Any) -> str:
-    given = getattr(info.card_data, "license", None) if info.card_data else None
     tags = [tag.removeprefix("license:") for tag in info.tags or [] if tag.startswith("license:")]
-    found = given if given else tags
-    return ", ".join(map(str, found)) if isinstance(found, list) and found else str(found or "not stated")
+    found = getattr(info.card_data, "license", None) or tags or "not stated"
+    return ", ".join(map(str, found)) if isinstance(found, list) else str(found)
 
 
 def _splits(repo: str, config: str | None, entries: list[Any]) -> dict[str, list[Any]]:
@@ -314,11 +313,8 @@ def _splits(repo: str, config: str | None, entries: list[Any]) -> dict[str, list
             f"{repo} has several tables; name one: hub:{repo}@{sorted(tables)[0]} ({', '.join(sorted(tables))})"
         )
     chosen = config or ("default" if "default" in tables else next(iter(tables)))
-    found: dict[str, list[Any]] = {}
-    for split, mine in tables[chosen].items():
-        part = PARTS.get(split.lower().removeprefix("partial-"))
-        if part is not None:
-            found[part] = mine
+    named = {PARTS.get(split.lower().removeprefix("partial-")): mine for split, mine in tables[chosen].items()}
+    found = {part: mine for part, mine in named.items() if part is not None}
     if not found:
         raise DataError(f"{repo} has no part train, validation or test, but {', '.join(sorted(tables[chosen]))}")
     return found

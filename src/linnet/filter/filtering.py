@@ -91,10 +91,7 @@ def filter_corpus(
         done = run.two_passes() if rule.ranked else run.stage("filtering", "done", write_shard, dict.fromkeys(run.all))
         bad = run.bad_shards()
         manifest = manifest_of(settings, described, done, bad, run.cut)
-        if bad:
-            folder.write(folder.bad_shards, bad)
-        else:
-            folder.bad_shards.unlink(missing_ok=True)
+        folder.write(folder.bad_shards, bad)
         folder.write_bytes(folder.summary, summary_html(manifest))
         folder.write(folder.manifest, manifest)
         folder.finish()

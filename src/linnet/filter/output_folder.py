@@ -79,11 +79,14 @@ class OutputFolder:
 
     def write(self, path: Path, values: Any) -> None:
         """Write JSON, whole or not at all."""
-        self.write_bytes(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
+        self.write_bytes(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n" if values else "")
 
     def write_bytes(self, path: Path, data: str | bytes) -> None:
-        """Write a file, whole or not at all."""
-        write_atomic(path, data, staging=self.parts, mkdir=True)
+        """Write a file, whole or not at all; where there is nothing to write, remove it."""
+        if data:
+            write_atomic(path, data, staging=self.parts, mkdir=True)
+        else:
+            path.unlink(missing_ok=True)
 
     def write_arrays(self, kind: str, index: int, arrays: dict[str, Any]) -> None:
         """Write what is known of a shard as numpy arrays, whole or not at all."""

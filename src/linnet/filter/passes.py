@@ -283,10 +283,7 @@ class _ShardWork:
             counts.text_bytes += batch.text.nbytes
             counts.scores += histogram(probability(odds[state == USABLE]))
             yield ScoredBatch(batch, state, odds, best, texts)
-        if lines:
-            self.folder.write_bytes(self.folder.quarantine(self.shard.name), b"".join(lines))
-        else:
-            self.folder.quarantine(self.shard.name).unlink(missing_ok=True)
+        self.folder.write_bytes(self.folder.quarantine(self.shard.name), b"".join(lines))
 
     def rescored(self, rows: Iterator[RowBatch]) -> Iterator[ScoredBatch]:
         """Put the rows of the shard together again with the scores of the first pass."""

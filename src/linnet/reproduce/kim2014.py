@@ -30,6 +30,4 @@ def lines(options: TableOptions) -> Lines:
 
 
 def _accuracy(row: str, name: str, runs: wang2012.Runs) -> float | None:
-    if row not in OURS:
-        return None
-    return wang2012.share_right(lambda: TextClassifier(**OURS[row]), runs)
+    return wang2012.share_right(lambda: TextClassifier(**OURS[row]), runs) if row in OURS else None

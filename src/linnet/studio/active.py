@@ -121,10 +121,9 @@ class Fitted:
     proba: Floats = field(repr=False)  # (n_texts, n_labels)
     answers: int = 0
 
-    def predict(self, rows: Sequence[int] | None = None) -> list[str]:
+    def predict(self, rows: Sequence[int]) -> list[str]:
         """Return the best label of texts."""
-        best = self.proba.argmax(axis=1) if rows is None else self.proba[list(rows)].argmax(axis=1)
-        return [self.labels[k] for k in best.tolist()]
+        return [self.labels[k] for k in self.proba[list(rows)].argmax(axis=1).tolist()]
 
     def margins(self) -> Floats:
         """Return how far the best label of each text is from the second."""

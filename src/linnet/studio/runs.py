@@ -24,6 +24,7 @@ from linnet.features.blocks import names_code
 from linnet.features.buffers import columns_digest
 from linnet.files import write_atomic
 
+# Settings by a name that says what they are good for: what it is in words, and the settings.
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "Recommended": ("linear SVM, words and characters, settings chosen on dev", {"model": "svm"}),
     "Fast": ("naive Bayes on words and word pairs: very fast", {"model": "nb", "features": "words:1-2"}),
@@ -31,7 +32,6 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "Short texts": ("NBSVM on words and word pairs", {"model": "nbsvm", "features": "words:1-2"}),
     "Small": ("single words only: a file of a few kB", {"model": "svm", "features": "words:1", "max_features": 5000}),
 }
-"""Settings by a name that says what they are good for: what it is in words, and the settings."""
 
 KEPT = ("number", "title", "settings", "data", "key", "status", "candidates", "passes", "seconds", "error", "scores")
 

@@ -79,9 +79,8 @@ class Guard:
         from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
         asked = HTTPConnection(scope)
-        answer: Response
         if asked.headers.get("host") not in self.names or asked.headers.get("origin", OWN) not in {*self.origins, OWN}:
-            answer = PlainTextResponse("linnet studio answers its own pages only", 403)
+            answer: Response = PlainTextResponse("linnet studio answers its own pages only", 403)
         elif scope["type"] == "http" and scope["method"] == "GET" and self.has_token(asked):
             answer = self._let_in(asked)
         elif self.token is None or _equal(asked.cookies.get(self.cookie, ""), self.session):

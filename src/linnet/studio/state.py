@@ -165,8 +165,9 @@ def prediction_html(clf: TextClassifier, text: str, name: str = "", top: int = L
 
 
 NO_LABELS = "(no labels)"
+# The path of the drawing in the head of the pages.
 BIRD = "M2 17c5 0 6-3 8-7 1.600-3.200 4-5 7-5 2.300 0 3.700 1.200 4.200 2.700L24 9l-2.700.8C20.800 15.500 16.500 20 10 20c-3 0-6-1-8-3z"
-"""The path of the drawing in the head of the pages."""
+
 BUILT_IN, TICKETS = "built-in reviews", "built-in tickets"
 NEAREST = 3
 CHARACTERS = 300  # of a text beside others
