@@ -25,15 +25,12 @@ def _list(context: click.Context, parameter: click.Parameter, value: bool) -> No
 @o.command()
 @click.argument("data", type=o.InputPath())
 @click.argument("others", type=o.InputPath(), nargs=-1)
-@o.data_options
-@o.bin_options
+@o.labelled_options
 @o.option("--only", "A,B", "Run these checks only (--list names them).")
 @o.option("--skip", "A,B", "Leave these checks out.")
 @o.option("--suspects", "F.csv", "Write every suspected label error, the surest first.")
-@o.seed
-@o.threads
-@o.page
-@o.output_options
+@o.run_options
+@o.page_options
 @o.flag("--list list_", "List the checks and leave.", expose_value=False, is_eager=True, callback=_list)
 def check(data: str, others: tuple[str, ...], **options: Any) -> None:
     """Check DATA before you train on it, and OTHER sets (dev, test) that go with it.

@@ -25,14 +25,11 @@ from linnet.values import duration
 @click.option("--curve-all", "curve", flag_value="all", help="The same for every model.")
 @o.option("--files", "OLD NEW", "Compare two model files on DATA: exits with 1 where NEW is clearly worse.", nargs=2)
 @o.groups
-@o.data_options
-@o.bin_options
-@o.seed
-@o.threads
+@o.labelled_options
+@o.run_options
 @o.trust
 @o.option("--out", "F.csv", "Write the table as CSV (- for standard output).")
-@o.page
-@o.output_options
+@o.page_options
 def compare(data: str | None, **options: Any) -> None:
     """Compare models on DATA, or on the built-in book reviews.
 

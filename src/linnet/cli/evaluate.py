@@ -18,13 +18,10 @@ from linnet.errors import DataError, LinnetError, shown
 @o.command()
 @click.argument("model", type=o.InputPath())
 @click.argument("data", type=o.InputPath())
-@o.data_options
-@o.bin_options
-@o.labels
-@o.decision_options
+@o.labelled_options
+@o.answer_options
 @o.flag("--margin", "Also say whether the line separates the rows, how wide its margin is, and how many rows hold it.")
-@o.threads
-@o.trust
+@o.model_options
 @o.report
 @o.json_file
 def evaluate(model: str, data: str, **options: Any) -> None:

@@ -20,8 +20,7 @@ from linnet.cli.output import echo_json
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
 )  # fmt: skip
 @o.text_options
-@o.threads
-@o.trust
+@o.model_options
 @o.json_flag
 def monitor(model: str, data: str, **options: Any) -> None:
     """Compare the texts of DATA with the held-out rows of MODEL's training: unknown features, predicted labels, confidence.

@@ -210,7 +210,8 @@ multilabel = option(
 )  # fmt: skip
 text_options = together(text, format_)
 data_options = together(text, label, format_, multilabel)
-bin_options = together(
+labelled_options = together(
+    data_options,
     option("--label-bins", "BINS", "Labels from numbers: 'stars<=2=negative,stars>=4=positive'. Rows in no bin are left out."),
     option("--label-quantiles", "N", "Labels from numbers: N parts of equal size, in order.", type=click.IntRange(2, 100)),
 )  # fmt: skip
@@ -315,11 +316,13 @@ calibration = choice(
     "--calibration", "auto scale sigmoid isotonic none",
     "How scores become probabilities; auto: what has the lowest log loss on held-out rows.", "auto",
 )  # fmt: skip
-labels = option("--labels", "A,B", "Choose from these labels only.")
+answer_options = together(option("--labels", "A,B", "Choose from these labels only."), decision_options)
 
 # ---- machines
 
 threads = number("--threads", "Threads; all cores by default. Never changes the result.")
+run_options = together(seed, threads)
+model_options = together(threads, trust)
 scheduler = option("--scheduler", "ADDRESS", "A running Dask scheduler or Spark master; without, one starts here.")
 
 
@@ -349,11 +352,11 @@ stream_options = together(
 
 model_out = option("--out", "F.linnet", "Where to save; DATA with the ending .linnet by default.")
 report = option("--report", "F.html", "Write a page with summary, errors, curves and texts; opens offline.")
-page = option("--report", "F.html", "Write the result as a page; opens offline.")
 json_file = option("--json json_", "F", "Write the result as JSON (- for standard output).", type=OutputPath("json"))
 json_flag = flag("--json json_", "Print the result as JSON.")
 quiet = flag("--quiet -q", "Print no progress.")
 output_options = together(json_file, quiet)
+page_options = together(option("--report", "F.html", "Write the result as a page; opens offline."), output_options)
 
 
 def text_or_row(text: str, given: tuple[str, ...], text_column: str = "text") -> Any:

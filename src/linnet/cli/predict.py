@@ -31,8 +31,7 @@ CELLS = 4_000_000  # scores that are held at a time: rows times outputs
 @o.command()
 @click.argument("model", type=o.InputPath())
 @click.argument("source", type=o.InputPath(), metavar="[INPUT|-]", default="-")
-@o.labels
-@o.decision_options
+@o.answer_options
 @o.option(
     "--top", "K", "Also write the K most probable labels: label_1, probability_1, label_2, ...", type=click.IntRange(1)
 )
@@ -49,8 +48,7 @@ CELLS = 4_000_000  # scores that are held at a time: rows times outputs
     "In CSV and TSV, put ' before cells that a spreadsheet would take for a formula (= + - @ at the start).",
 )
 @o.text_options
-@o.threads
-@o.trust
+@o.model_options
 @o.quiet
 def predict(model: str, source: str, **options: Any) -> None:
     """Label every text of INPUT with MODEL, one result a row, in the order of the input.

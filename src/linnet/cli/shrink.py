@@ -20,8 +20,7 @@ from linnet.values import as_bytes, size_text
 @o.option("--data", "FILE", "Labelled rows: keep the scale of the scores on them, and say what is lost.")
 @o.option("--out", "F.linnet", "Where to save; MODEL with the ending .small.linnet by default.")
 @o.data_options
-@o.threads
-@o.trust
+@o.model_options
 @o.json_flag
 def shrink(model: str, max_size: str, data: str | None, out: str | None, **options: Any) -> None:
     """Write MODEL as a file of at most --max-size: weights are rounded to fewer bits, then features with little influence dropped.

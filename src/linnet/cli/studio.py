@@ -22,8 +22,7 @@ from linnet.cli.output import say
 )
 @o.flag("--no-token", "Ask for no token: every user and program of this machine may use it.")
 @o.flag("--no-open", "Do not open a browser; print the address only.")
-@o.threads
-@o.trust
+@o.model_options
 def studio(what: str | None, **options: Any) -> None:
     """Open the studio on a data file, a model, or the built-in tickets.
 

@@ -42,12 +42,10 @@ COUNTED_ONCE = 200_000_000  # bytes of text up to which the counts of all rows a
 @o.model_out
 @o.split_options
 @o.hold_out_test
-@o.data_options
-@o.bin_options
+@o.labelled_options
 @o.weight
 @o.soft_options
-@o.seed
-@o.threads
+@o.run_options
 @o.feature_options
 @o.training_options
 @o.calibration

@@ -28,15 +28,12 @@ from linnet.values import as_bytes, as_seconds, duration, size_text
 @o.option("--vectors", "FILE", "Use word vectors too; models that cannot take them are left out.")
 @o.model_out
 @o.split_options
-@o.data_options
-@o.bin_options
-@o.seed
-@o.threads
+@o.labelled_options
+@o.run_options
 @o.number("--candidates", "Stop after N candidates, if time allows.")
 @o.option("--resume", "F.json", "Keep results in this file and go on from it; OUT.tune.jsonl by default.")
 @o.flag("--fresh", "Start anew, whatever the file of results holds.")
-@o.page
-@o.output_options
+@o.page_options
 def tune(data: str, **options: Any) -> None:
     """Search features, weighting, model and settings on DATA, and save the best.
 

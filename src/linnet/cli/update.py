@@ -25,8 +25,7 @@ from linnet.errors import LinnetError
 )  # fmt: skip
 @o.flag("--undo", "Put the version before the last update in its place again.")
 @o.data_options
-@o.seed
-@o.threads
+@o.run_options
 @o.json_file
 def update(model: str, data: str | None, **options: Any) -> None:
     """Let MODEL learn from the labelled rows of DATA as well, and save the new version in its place.
