@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from linnet.checks import row_checks
 from linnet.checks.checked_data import LEVELS, CheckedData, Finding
@@ -149,8 +149,7 @@ def example_lines(found: Finding) -> list[str]:
 # ---- The checks, in the order of the output: one row each.
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """One check: its function, what it needs, and whether it is cheap enough to run before every training."""
 
     run: Callable[[CheckedData], Finding]

@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -129,8 +129,7 @@ class DatasetFiles:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class CatalogueEntry:
+class CatalogueEntry(NamedTuple):
     """repo: owner/name on the hub (None: not there). config: which of its tables. text: columns, put behind one another.
 
     mirror: its folder under LINNET_DATA. licence: where neither the hub nor a file tells.

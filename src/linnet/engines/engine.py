@@ -30,7 +30,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from multiprocessing.connection import Connection
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from linnet.errors import DataError, LinnetError
 
@@ -78,8 +78,7 @@ class SharedValue:
         self.key, self.value = next(self.keys), value
 
 
-@dataclass(frozen=True)
-class News:
+class News(NamedTuple):
     """What became of a task: "begin", "value", "error" (the function failed) or "lost" (its worker died)."""
 
     task: Hashable

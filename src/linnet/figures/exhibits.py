@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from linnet.figures.planes import APART, CROSSED, NOISY, Dots, exclusive_or, lin
 from linnet.figures.updates import RULES, sentence, update, walk
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """What a reader can change: a "slider" or a "choice" over values, a "text", or "steps", a count that a button raises."""
 
     kind: str

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -190,8 +190,7 @@ class FilterSettings:
         return log_odds(self.artefact.calibrated_scores(scores), self.columns), best.astype(np.int32)
 
 
-@dataclass(frozen=True)
-class Shard:
+class Shard(NamedTuple):
     """One input file: where it is, what its output is called, its size and its format."""
 
     path: str

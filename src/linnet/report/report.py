@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from linnet.classifier import TextClassifier
 from linnet.draw.markup import page, resource, safe
@@ -23,8 +22,7 @@ from linnet.report.inputs import ReportInputs
 Render = Callable[[Any], str | None]
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A title and the function that writes the section: inputs to HTML, or None to leave the section out."""
 
     title: str

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -96,16 +96,14 @@ def _unit(Z: Floats) -> Floats:
     return np.asarray(Z / np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), 1e-12))
 
 
-@dataclass(frozen=True)
-class Pick:
+class Pick(NamedTuple):
     """A text to label, and why it was chosen: "new" (of another kind), "unsure" (small margin) or "random" (for the estimate)."""
 
     row: int
     why: str
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """The accuracy of the model on new texts, cross-validated on the texts drawn at random."""
 
     accuracy: float

@@ -11,7 +11,6 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
@@ -229,8 +228,7 @@ SHARED = 100  # texts of other annotators that are asked for first, so that both
 LEAST_DRAWN = 10  # texts drawn at random before an estimate is worth showing as one
 
 
-@dataclass(frozen=True)
-class Advice:
+class Advice(NamedTuple):
     """Whether to stop, and why."""
 
     stop: bool

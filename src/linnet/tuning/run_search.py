@@ -212,8 +212,7 @@ class Search:
         results, key = self.results, candidate.key
         if key in results.at[number] or key in results.refused:
             return results.at[number].get(key)
-        fresh = all(key not in one for one in results.at)
-        if fresh and self.most is not None and results.candidates >= self.most:
+        if self.most is not None and results.candidates >= self.most and all(key not in one for one in results.at):
             raise SearchOver
         entry = self.state.known.get(f"{number} {key}")
         if entry is None:
