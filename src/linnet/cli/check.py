@@ -22,8 +22,7 @@ def _list(context: click.Context, parameter: click.Parameter, value: bool) -> No
         context.exit()
 
 
-@o.command()
-@click.argument("data", type=o.InputPath())
+@o.command("data")
 @click.argument("others", type=o.InputPath(), nargs=-1)
 @o.labelled_options
 @o.option("--only", "A,B", "Run these checks only (--list names them).")

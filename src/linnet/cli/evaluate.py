@@ -15,9 +15,7 @@ from linnet.draw.terminal import listed
 from linnet.errors import DataError, LinnetError, shown
 
 
-@o.command()
-@click.argument("model", type=o.InputPath())
-@click.argument("data", type=o.InputPath())
+@o.command("model", "data")
 @o.labelled_options
 @o.answer_options
 @o.flag("--margin", "Also say whether the line separates the rows, how wide its margin is, and how many rows hold it.")

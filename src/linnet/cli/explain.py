@@ -16,8 +16,7 @@ from linnet.draw.terminal import aligned, cut
 from linnet.errors import LinnetError
 
 
-@o.command()
-@click.argument("model", type=o.InputPath())
+@o.command("model")
 @click.argument("text", default="-")
 @o.option("--label", "LABEL", "Explain the score of this label instead of the predicted one.")
 @o.option("--not against", "LABEL", "Compare with this label: why the one and not the other?")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from linnet.cli import options as o
 from linnet.cli.output import echo
 from linnet.errors import shown
 from linnet.values import size_text
 
 
-@o.command()
-@click.argument("model", type=o.InputPath())
+@o.command("model")
 @o.option("--format format_", "c|js|html|onnx|json|tsv", "The format; by default the ending of --out says it.")
 @o.option("-o --out", "FILE", "The file to write; by default beside the model.", type=o.OutputPath())
 @o.trust

@@ -15,8 +15,7 @@ from linnet.text import clean as cleaning
 from linnet.values import as_bytes, parse_list
 
 
-@o.command("filter")
-@click.argument("model", type=o.InputPath())
+@o.command("model", name="filter")
 @click.argument("inputs", type=o.InputPath(), metavar="INPUT...", nargs=-1, required=True)
 @o.option("--out", "DIR", "A new folder, or one that holds this run, unfinished.", required=True)
 @o.many("--keep", "LABEL", "Keep rows of this label.")

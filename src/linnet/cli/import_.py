@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from linnet.cli import options as o
 from linnet.cli.output import echo
 from linnet.errors import shown
 from linnet.values import size_text
 
 
-@o.command("import")
-@click.argument("model", type=o.InputPath())
+@o.command("model", name="import")
 @o.option("-o --out", "FILE", "The model to write; by default beside MODEL.", type=o.OutputPath("model"))
 @o.flag("--trust", "Read a pickle (.joblib, .pkl). Only for files from people you trust: reading one can run any code.")
 def import_(model: str, out: str | None, trust: bool) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
-
 from linnet.cli import options as o
 from linnet.cli.output import echo, echo_json
 from linnet.errors import shown
@@ -15,8 +13,7 @@ from linnet.model.card import card_parts
 from linnet.values import size_text
 
 
-@o.command()
-@click.argument("model", type=o.InputPath())
+@o.command("model")
 @o.number("--top", "How many features to show a class.", 10, 0)
 @o.flag("--card", "Print the card as Markdown: data, settings, scores, checksums, the command.")
 @o.json_flag

@@ -11,9 +11,7 @@ from linnet.cli import options as o
 from linnet.cli.output import echo_json
 
 
-@o.command()
-@click.argument("model", type=o.InputPath())
-@click.argument("data", type=o.InputPath())
+@o.command("model", "data")
 @o.option("--reference", "FILE", "Compare with these texts, not with the held-out rows of training.")
 @o.option(
     "--level", "SHARE", "The share of false alarms that is accepted, over all tests together.", default=0.05, show_default=True,

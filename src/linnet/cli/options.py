@@ -67,11 +67,13 @@ class FileCommand(click.Command):
         return super().invoke(ctx)
 
 
-def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command, as click.command does; one that writes files has --force too."""
+def command(*inputs: str, name: str | None = None) -> Callable[[Callable[..., Any]], click.Command]:
+    """Declare a command, as click.command does, and its first arguments, which are inputs; one that writes files has --force."""
 
     def make(function: Callable[..., Any]) -> click.Command:
-        made = click.command(name, cls=FileCommand, **attributes)(function)
+        for argument in reversed(inputs):
+            function = click.argument(argument, type=InputPath())(function)
+        made = click.command(name, cls=FileCommand)(function)
         if any(isinstance(p.type, OutputPath) for p in made.params):
             what = "Replace a file that is of another kind than the one to be written."
             made.params.append(click.Option(["--force"], is_flag=True, help=what))

@@ -28,8 +28,7 @@ ROWS = 8192  # that are labelled together
 CELLS = 4_000_000  # scores that are held at a time: rows times outputs
 
 
-@o.command()
-@click.argument("model", type=o.InputPath())
+@o.command("model")
 @click.argument("source", type=o.InputPath(), metavar="[INPUT|-]", default="-")
 @o.answer_options
 @o.option(

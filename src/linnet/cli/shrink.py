@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
-
 from linnet.cli import options as o
 from linnet.cli.labelled_rows import read_labelled, say_if_seen
 from linnet.cli.output import echo, echo_json, say
@@ -14,8 +12,7 @@ from linnet.errors import shown
 from linnet.values import as_bytes, size_text
 
 
-@o.command()
-@click.argument("model", type=o.InputPath())
+@o.command("model")
 @o.option("--max-size", "SIZE", "The model file may be this large: 5MB, 500kB.", required=True)
 @o.option("--data", "FILE", "Labelled rows: keep the scale of the scores on them, and say what is lost.")
 @o.option("--out", "F.linnet", "Where to save; MODEL with the ending .small.linnet by default.")

@@ -25,8 +25,7 @@ from linnet.values import parse_list
 _ROW = "row of the source"
 
 
-@o.command()
-@click.argument("data", type=o.InputPath())
+@o.command("data")
 @o.option("--out-dir", "DIR", "Where train, dev and test go; DATA-split by default.")
 @o.option("--train train_out", "F", "The training file, in place of --out-dir.")
 @o.option("--dev dev_out", "F", "The dev file; left out, there are two parts.")

@@ -17,8 +17,7 @@ from linnet.evaluate.metrics import METRICS, SET_METRICS, find_metric
 from linnet.values import as_bytes, as_seconds, duration, size_text
 
 
-@o.command()
-@click.argument("data", type=o.InputPath())
+@o.command("data")
 @o.option("--budget", "TIME", "For everything: 60s, 5m, 1h.", default="60s", show_default=True)
 @o.option("--max-size", "SIZE", "The model file may be this large: 5MB, 500kB.")
 @o.max_memory()

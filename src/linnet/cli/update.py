@@ -14,8 +14,7 @@ from linnet.cli.output import say, write_json
 from linnet.errors import LinnetError
 
 
-@o.command()
-@click.argument("model", type=o.InputPath())
+@o.command("model")
 @click.argument("data", type=o.InputPath(), required=False)
 @o.option("--out", "F.linnet", "Where to save; MODEL itself by default.")
 @o.option("--test", "FILE", "Compare both versions on this file; on a fifth of DATA if not given.")

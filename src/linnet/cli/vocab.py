@@ -11,8 +11,7 @@ from linnet.cli.output import Notes, echo_json, say, table_lines
 from linnet.errors import DataError, shown
 
 
-@o.command()
-@click.argument("data", type=o.InputPath())
+@o.command("data")
 @o.option("--other", "FILE", "Say how much of this file the vocabulary covers.")
 @o.token_options
 @o.number("--min-df", "Keep words in at least so many texts.", 1)
