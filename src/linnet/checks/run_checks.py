@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from linnet.checks import row_checks
 from linnet.checks.checked_data import LEVELS, CheckedData, Finding
-from linnet.checks.drift import drift
 from linnet.checks.label_errors import label_errors
 from linnet.checks.loopholes import loopholes
 from linnet.data import Dataset, read
@@ -166,7 +165,7 @@ CHECKS: dict[str, Check] = {
     "near-duplicates": Check(row_checks.near_duplicates, "nearly the same text twice"),
     "conflicts": Check(row_checks.conflicts, "the same text under different labels", labels=True, brief=True),
     "loopholes": Check(loopholes, "words that give a label away", labels=True),
-    "drift": Check(drift, "labels and words that are more or less frequent in the other sets", others=True),
+    "drift": Check(row_checks.drift, "labels and words that are more or less frequent in the other sets", others=True),
     "label-errors": Check(label_errors, "labels a model disagrees with", labels=True),
     "imbalance": Check(row_checks.imbalance, "classes of very different size", labels=True, brief=True),
     "tiny": Check(row_checks.tiny, "empty and tiny texts", brief=True),

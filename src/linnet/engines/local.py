@@ -79,7 +79,7 @@ class _Crew(Tasks):
     def __init__(self, engine: LocalEngine) -> None:
         super().__init__(engine)
         self.hire = partial(_Process, threads=engine.threads) if engine.kind == "processes" else _Thread
-        self.members: list[_Worker] = []
+        self.members: list[_Process | _Thread] = []
 
     def submit(self, shard: Any) -> Hashable:
         member = next((one for one in self.members if one not in self.running and one.alive), None)
@@ -177,6 +177,3 @@ class _Thread:
 
     def end(self) -> None:
         """It ends by itself, or never."""
-
-
-_Worker = _Process | _Thread

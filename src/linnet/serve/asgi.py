@@ -17,7 +17,7 @@ from linnet import __version__
 from linnet.errors import LinnetError
 from linnet.serve.schema import ErrorReply, Explained, ModelList, PredictedMany, PredictedOne, Reloaded, Status
 from linnet.serve.service import Service
-from linnet.serve.settings import CODES, NOTHING, Fields, RequestError, check_browser, head_fields, page_policy
+from linnet.serve.settings import NOTHING, STATUSES, Fields, RequestError, check_browser, head_fields, page_policy
 
 # ---- The published schema (OpenAPI 3.1), written from the table of endpoints and the classes that check requests.
 
@@ -45,8 +45,8 @@ def _operation(endpoint: Endpoint, needs_token: bool) -> dict[str, Any]:
     answer = _json(*endpoint.replies) if endpoint.replies else {"text/plain": {"schema": {"type": "string"}}}
     responses = {"200": {"description": "The answer.", "content": answer}}
     for status in sorted({*endpoint.refusals, *([401] if needs_token else [])}):
-        codes = ", ".join(code for code, its_status in CODES.items() if its_status == status)
-        responses[str(status)] = {"description": f"Refused: {codes}.", "content": _json(ErrorReply)}
+        refused = f"Refused: {', '.join(STATUSES[status])}."
+        responses[str(status)] = {"description": refused, "content": _json(ErrorReply)}
     operation: dict[str, Any] = {name: getattr(endpoint, name) for name in ("summary", "description")}
     operation["responses"] = responses
     if endpoint.body is not None:

@@ -238,10 +238,9 @@ class DriftWatch:
         to.alarms(served.name).inc(found.alarm)
         to.alarm(served.name).set(found.alarm)
         shares = found.labels.items() if len(found.labels) <= MOST_LABELS else ()
-        for signal in found.signals:
-            if signal.name in to.signals:
-                to.signals[signal.name](served.name, "reference").set(signal.before)
-                to.signals[signal.name](served.name, "now").set(signal.now)
-        for label, (before, now) in shares:
-            to.label_share(served.name, label, "reference").set(before)
-            to.label_share(served.name, label, "now").set(now)
+        signals = [one for one in found.signals if one.name in to.signals]
+        shown: list[Any] = [(to.signals[one.name], [], one.before, one.now) for one in signals]
+        shown += [(to.label_share, [label], before, now) for label, (before, now) in shares]
+        for gauge, labels, before, now in shown:
+            gauge(served.name, *labels, "reference").set(before)
+            gauge(served.name, *labels, "now").set(now)

@@ -108,28 +108,22 @@ def tokens(token_file: str | None) -> tuple[bytes, ...]:
 # ---- What can be wrong with a request, as one exception: a status, a code for programs and a sentence for people.
 
 
-CODES = {  # code: status
-    "bad_json": 400,
-    "bad_request": 400,
-    "unauthorized": 401,
-    "cross_site": 403,
-    "unknown_host": 403,
-    "not_found": 404,
-    "unknown_label": 404,
-    "unknown_model": 404,
-    "method_not_allowed": 405,
-    "too_slow": 408,
-    "not_possible": 409,
-    "reload_failed": 409,
-    "too_large": 413,
-    "not_json": 415,
-    "invalid": 422,
-    "head_too_large": 431,
-    "internal": 500,
-    "overloaded": 503,
-    "timeout": 503,
-    "stopping": 503,
+STATUSES: dict[int, tuple[str, ...]] = {  # their codes
+    400: ("bad_json", "bad_request"),
+    401: ("unauthorized",),
+    403: ("cross_site", "unknown_host"),
+    404: ("not_found", "unknown_label", "unknown_model"),
+    405: ("method_not_allowed",),
+    408: ("too_slow",),
+    409: ("not_possible", "reload_failed"),
+    413: ("too_large",),
+    415: ("not_json",),
+    422: ("invalid",),
+    431: ("head_too_large",),
+    500: ("internal",),
+    503: ("overloaded", "timeout", "stopping"),
 }
+CODES = {code: status for status, codes in STATUSES.items() for code in codes}
 # After these the connection is closed: more of the body may be on its way.
 CLOSING: set[str | int] = {"bad_request", "overloaded", 401, 403, 408, 413, 431}
 

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import combinations
-from pathlib import Path
+
 from typing import Any, NamedTuple
 
 from linnet.errors import DataError, LinnetError
-from linnet.files import writing
+
 from linnet.studio.active import Estimate, Fitted, Learner, Pick, Pool
 
 # ---- Labels in SQLite: every label a person gave, written before the next text is shown.
@@ -214,11 +214,7 @@ class LabelStore:
             self._execute("commit")
 
 
-def open_store(folder: Path) -> LabelStore:
-    """Open the store of a folder; the folder is made if it does not exist."""
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    return LabelStore(folder / "answers.sqlite")
+
 
 
 CHECKPOINT = 20  # answers between two looks at what they changed

@@ -26,11 +26,12 @@ from linnet.errors import DataError, LinnetError
 from linnet.evaluate.drift import drift, reference_of
 from linnet.explain.explanation import neighbours_html
 from linnet.features.buffers import columns_digest, text_buffers
+from linnet.files import writing
 from linnet.model.decision import Decision
 from linnet.report.inputs import LONGEST, Predictions
 from linnet.report.report import Report
 from linnet.report.scores import LabelSetInputs, set_errors
-from linnet.studio.labelling import FINAL, GivenLabel, Labelling, open_store
+from linnet.studio.labelling import FINAL, GivenLabel, Labelling, LabelStore
 from linnet.studio.runs import Runs, TrainingRun
 from linnet.text.vocabulary import Zipf
 
@@ -184,7 +185,9 @@ class Studio:
         self.data: Dataset | None = None
         self.health: DataHealth | None = None
         self.loaded: dict[str, TextClassifier] = {}
-        self.answers = open_store(self.folder)
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self.answers = LabelStore(self.folder / "answers.sqlite")
         self.runs = Runs(self.folder / "runs", threads, trust)
         self.sessions: dict[str, Labelling] = {}  # by the name of the annotator
         self.fixes = 0
