@@ -115,20 +115,21 @@ def _keep_apart(folder: OutputFolder, shards: list[Shard]) -> None:
         raise LinnetError(f"a shard is called {taken[0]}, as a file of the output is; rename it")
 
 
-@dataclass
 class _FilterRun:
     """One run: stages of shards, with what went wrong."""
 
-    engine: Engine
-    settings: FilterSettings
-    folder: OutputFolder
-    shards: list[Shard]
-    max_bad: int
-    tell: OnProgress
-
-    def __post_init__(self) -> None:
-        self.all = list(range(len(self.shards)))
-        self.shared = self.engine.broadcast(self.settings)
+    def __init__(
+        self,
+        engine: Engine,
+        settings: FilterSettings,
+        folder: OutputFolder,
+        shards: list[Shard],
+        max_bad: int,
+        tell: OnProgress,
+    ) -> None:
+        self.engine, self.settings, self.folder, self.shards = engine, settings, folder, shards
+        self.max_bad, self.tell, self.all = max_bad, tell, list(range(len(shards)))
+        self.shared = engine.broadcast(settings)
         self.bad: dict[int, str] = {}
         self.missing: list[str] = []
         self.cut: dict[str, Any] | None = None

@@ -13,11 +13,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import combinations
-
 from typing import Any, NamedTuple
 
 from linnet.errors import DataError, LinnetError
-
 from linnet.studio.active import Estimate, Fitted, Learner, Pick, Pool
 
 # ---- Labels in SQLite: every label a person gave, written before the next text is shown.
@@ -212,9 +210,6 @@ class LabelStore:
             for k, label in enumerate(labels):
                 self._execute("insert into label_names values (?, ?, ?)", task, label, k)
             self._execute("commit")
-
-
-
 
 
 CHECKPOINT = 20  # answers between two looks at what they changed

@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,6 @@ def word_counts(data: Dataset, threads: int | None = None) -> np.ndarray:
     return counts
 
 
-@dataclass
 class DataHealth:
     """What is known of some data so far; `pending` names the checks that are not done yet.
 
@@ -66,19 +65,12 @@ class DataHealth:
     ('1 of 3 texts repeats an earlier one', [], 3)
     """
 
-    data: Dataset
-    threads: int | None = None
-    law: Zipf | None = None
-    words: int = 0
-    tokens: int = 0
-    findings: dict[str, Finding] = field(default_factory=dict)
-    pending: list[str] = field(default_factory=list)
-    version: int = 0
-    material: Any = None
-    stopped: bool = False
-
-    def __post_init__(self) -> None:
-        self.material = CheckedData(self.data, (), 0, self.threads)
+    def __init__(self, data: Dataset, threads: int | None = None) -> None:
+        self.data, self.threads, self.material = data, threads, CheckedData(data, (), 0, threads)
+        self.law: Zipf | None = None
+        self.words = self.tokens = self.version = 0
+        self.findings: dict[str, Finding] = {}
+        self.stopped = False
         names = applicable(CHECKS, self.material)
         self.pending = sorted(names, key=lambda name: SLOW.index(name) if name in SLOW else -1)
 

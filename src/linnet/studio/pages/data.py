@@ -39,14 +39,13 @@ SUSPECTS = 6
 
 
 def build(studio: Studio) -> None:
-    """Draw the page."""
-    with layout.frame(studio, "data", LEAD):
-        if studio.data is None or studio.health is None:
-            with layout.empty("No data open", "Open labelled texts to check them and to train on them, or texts without labels to label "
-                       "them. Nothing leaves this machine."):  # fmt: skip
-                open_data(studio, "/data")
-        else:
-            DataPage(studio, studio.health)
+    """Draw the body of the page."""
+    if studio.data is None or studio.health is None:
+        with layout.empty("No data open", "Open labelled texts to check them and to train on them, or texts without labels to label "
+                   "them. Nothing leaves this machine."):  # fmt: skip
+            open_data(studio, "/data")
+    else:
+        DataPage(studio, studio.health)
 
 
 class DataPage:

@@ -28,22 +28,21 @@ PRESS = (
 
 
 def build(studio: Studio) -> None:
-    """Draw the page."""
-    with layout.frame(studio, "errors", LEAD):
-        if not studio.labelled:
-            words = "Errors are rows whose label a model does not predict. Open labelled data first."
-            with layout.empty("No labelled data open", words):
-                layout.link("Open data", "/data")
-        elif not studio.models():
-            going = studio.runs.going
-            words = "Train one on this data; its errors on the dev rows are shown here."
-            with layout.empty("No model yet", f"{going.name} is training: its errors appear here." if going else words):
-                layout.link("Train a model", "/train")
-            ui.timer(0.5, lambda: ui.navigate.reload() if studio.models() else None)
-        elif studio.opened.separator is not None:
-            _set_errors(studio)
-        else:
-            ErrorsPage(studio)
+    """Draw the body of the page."""
+    if not studio.labelled:
+        words = "Errors are rows whose label a model does not predict. Open labelled data first."
+        with layout.empty("No labelled data open", words):
+            layout.link("Open data", "/data")
+    elif not studio.models():
+        going = studio.runs.going
+        words = "Train one on this data; its errors on the dev rows are shown here."
+        with layout.empty("No model yet", f"{going.name} is training: its errors appear here." if going else words):
+            layout.link("Train a model", "/train")
+        ui.timer(0.5, lambda: ui.navigate.reload() if studio.models() else None)
+    elif studio.opened.separator is not None:
+        _set_errors(studio)
+    else:
+        ErrorsPage(studio)
 
 
 class ModelAndRows:

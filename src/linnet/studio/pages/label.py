@@ -34,20 +34,19 @@ CHOICE = "(event) => { const at = event.target.closest('[data-choice]'); if (at)
 
 
 def build(studio: Studio) -> None:
-    """Draw the page."""
-    with layout.frame(studio, "label", LEAD):
-        if studio.data is None:
-            with layout.empty("No texts open", "Open a file of texts without labels (labels in it are not shown)."):
-                open_data(studio, "/label", name="Path of a file of texts")
+    """Draw the body of the page."""
+    if studio.data is None:
+        with layout.empty("No texts open", "Open a file of texts without labels (labels in it are not shown)."):
+            open_data(studio, "/label", name="Path of a file of texts")
+    else:
+        asked = ui.context.client.request.query_params
+        begun = [name for name in studio.sessions if studio.session(name) is not None]
+        who = asked.get("who", begun[0] if len(begun) == 1 else None)
+        session = None if who is None or "new" in asked else studio.session(who)
+        if session is None:
+            _begin(studio, who or "")
         else:
-            asked = ui.context.client.request.query_params
-            begun = [name for name in studio.sessions if studio.session(name) is not None]
-            who = asked.get("who", begun[0] if len(begun) == 1 else None)
-            session = None if who is None or "new" in asked else studio.session(who)
-            if session is None:
-                _begin(studio, who or "")
-            else:
-                LabelPage(studio, session)
+            LabelPage(studio, session)
 
 
 def _begin(studio: Studio, who: str) -> None:

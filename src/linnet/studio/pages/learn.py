@@ -20,8 +20,7 @@ CHANGED = "(event) => emit(event.target.value)"
 def build(studio: Studio) -> None:
     """Draw the page with the figure that the address names."""
     asked = ui.context.client.request.query_params.get("figure", "")
-    with layout.frame(studio, "learn", LEAD):
-        LearnPage(asked if asked in EXHIBITS else next(iter(EXHIBITS)))
+    LearnPage(asked if asked in EXHIBITS else next(iter(EXHIBITS)))
 
 
 class LearnPage:

@@ -19,18 +19,17 @@ OWN = "own settings"
 
 
 def build(studio: Studio) -> None:
-    """Draw the page."""
-    with layout.frame(studio, "train", LEAD):
-        if studio.data is None:
-            with layout.empty("No data open", "Open labelled texts: a column of texts and a column of labels."):
-                open_data(studio, "/train")
-        elif not studio.labelled:
-            words = "Label some of them first, or open other data on the Data page."
-            with layout.empty("These texts have no labels", words):
-                layout.link("Label these texts", "/label")
-                layout.link("Open other data", "/data", quiet=True)
-        else:
-            TrainPage(studio)
+    """Draw the body of the page."""
+    if studio.data is None:
+        with layout.empty("No data open", "Open labelled texts: a column of texts and a column of labels."):
+            open_data(studio, "/train")
+    elif not studio.labelled:
+        words = "Label some of them first, or open other data on the Data page."
+        with layout.empty("These texts have no labels", words):
+            layout.link("Label these texts", "/label")
+            layout.link("Open other data", "/data", quiet=True)
+    else:
+        TrainPage(studio)
 
 
 class TrainPage:

@@ -20,16 +20,14 @@ RULES: dict[str, tuple[str, dict[str, float]]] = {
     **{f"p{p}": (f"from a probability of {p}", {"threshold": p}) for p in (0.5, 0.7, 0.9)},
     **{f"a{a}": (f"with an accuracy of {a:.0%}", {"abstain": a}) for a in (0.9, 0.95, 0.98)},
 }
-TOPS = (3, LABELS, 20)
 
 
 def build(studio: Studio) -> None:
-    """Draw the page."""
-    with layout.frame(studio, "try", LEAD):
-        if studio.models():
-            TryPage(studio)
-        else:
-            _no_model(studio)
+    """Draw the body of the page."""
+    if studio.models():
+        TryPage(studio)
+    else:
+        _no_model(studio)
 
 
 def _no_model(studio: Studio) -> None:
@@ -67,7 +65,7 @@ class TryPage:
                 layout.select("Compare with", others, NONE, lambda event: self._choose(1, event.value))
                 rules = {key: words for key, (words, _) in RULES.items()}
                 self.rule = layout.select("Answer", rules, "trained", self.show)
-                self.top = layout.select("Labels shown", list(TOPS), LABELS, self.show)
+                self.top = layout.select("Labels shown", [3, LABELS, 20], LABELS, self.show)
             text = studio.text(self.dev[0]) if self.dev else EXAMPLE
             self.box = ui.textarea(label="Text", value=text, on_change=self.show).style("width:100%;margin-top:.8rem")
             self.box.props("outlined autogrow autofocus spellcheck=false input-style=min-height:7.5rem")
