@@ -93,7 +93,7 @@ def train(data: tuple[str, ...], **options: Any) -> None:
         run = _train(clf, data[0], options, extra)
     else:
         run = Training(clf, clf, streamed.evaluation, more={"stream": streamed.to_dict()})
-    clf, result, options = run.saved, run.result, run.options or options
+    clf, result = run.saved, run.result
     about = data_card(data, options) | run.digests
     if options["seeds"]:
         about |= {"labels_made_from": Path(options["seeds"]).name}  # so the scores of the card are no accuracies
@@ -155,7 +155,6 @@ class Training:
     reference: Any = None
     digests: dict[str, Any] = field(default_factory=dict)
     more: dict[str, Any] = field(default_factory=dict)
-    options: dict[str, Any] | None = None
 
 
 def _classifier(options: dict[str, Any]) -> Any:
@@ -193,7 +192,7 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
     if data.startswith("hub:"):
         from linnet.datasets.named import official
 
-        options = official(data, options)
+        options |= official(data, options)
     shared = _counting(clf, rows, options)
     digests = {"columns_sha256": columns_digest(rows)}
     fit_on, dev, test = split_rows(rows, options, extra)
@@ -227,10 +226,10 @@ def _train(clf: Any, data: str, options: dict[str, Any], extra: tuple[str, ...])
                 saved = again.result(progress)
         except KeyboardInterrupt:
             say("interrupted: the model without the test rows is saved")
-    return Training(clf, saved, result, fit_on, test, reference, digests, options=options)
+    return Training(clf, saved, result, fit_on, test, reference, digests)
 
 
-class _Refit:
+class _Refit(contextlib.AbstractContextManager["_Refit"]):
     """The last fit on all rows. It needs nothing but the settings, so with threads to spare it begins as soon as these are found."""
 
     def __init__(self, clf: linnet.TextClassifier, rows: Any, given: dict[str, Any], at_once: bool) -> None:
@@ -238,9 +237,6 @@ class _Refit:
         self.events: SimpleQueue[Event | None] = SimpleQueue()  # None: it has ended
         self.ended = False
         self.fitted: Future[linnet.TextClassifier] | None = None
-
-    def __enter__(self) -> None:
-        """Nothing yet."""
 
     def __exit__(self, kind: Any, *error: Any) -> None:
         """End the last fit where the one before it ends in an error or by a signal."""

@@ -21,10 +21,9 @@ from linnet.data.splitting import fold_indices, split_indices
 from linnet.draw.markup import paragraphs, safe, text_table
 from linnet.draw.terminal import aligned, ends, listed
 from linnet.errors import DataError, LinnetError
-from linnet.evaluate import corrected_t, evaluate, evaluate_multilabel, holm, mcnemar, paired_bootstrap
-from linnet.evaluate.evaluation import row_f1
+from linnet.evaluate.evaluation import evaluate, evaluate_multilabel, row_f1
 from linnet.evaluate.intervals import Interval, wilson, with_intervals
-from linnet.evaluate.significance import PairedTest, paired_t
+from linnet.evaluate.significance import PairedTest, corrected_t, holm, mcnemar, paired_bootstrap, paired_t
 from linnet.features.derived import Shared
 from linnet.pipeline.crossval import check_two_labels, labelled_data, strata
 from linnet.pipeline.events import Event, OnEvent
@@ -279,12 +278,13 @@ def of_comparison(found: Comparison) -> list[str]:
         else f"{pair.better} and {pair.other} do not differ significantly ({p_text(pair.p)}; {points(pair.difference)} apart)."
         for pair in pairs
     ]
+    holm_note = f"; p-values corrected for {len(found.pairs)} pairs (Holm)" if len(found.pairs) > 1 else ""
     if by_rows:
         what = "McNemar on" if found.metric == "accuracy" else "paired t-test on the F1 of the labels of"
-        lines.append(f"Test: {what} the same {found.rows_judged:,} held-out rows{_corrected(found)}.")
+        lines.append(f"Test: {what} the same {found.rows_judged:,} held-out rows{holm_note}.")
     elif pairs:
         over = f"corrected repeated k-fold t-test (Nadeau and Bengio) over {found.folds_done} folds"
-        lines.append(f"Test: {over}{_corrected(found)}.")
+        lines.append(f"Test: {over}{holm_note}.")
     alike = [pair.discordant for pair in pairs if not pair.differ]
     if alike and by_rows:  # the difference that has a chance of 80 % to be found, from how often the models disagree
         z = NormalDist().inv_cdf(1 - 0.025 / len(found.pairs)) + NormalDist().inv_cdf(0.8)
@@ -307,10 +307,6 @@ def of_comparison(found: Comparison) -> list[str]:
 def _with_best(found: Comparison) -> list[Pair]:
     order = {m.name: k for k, m in enumerate(found.models)}
     return sorted((pair for pair in found.pairs if pair.better == found.best.name), key=lambda pair: order[pair.other])
-
-
-def _corrected(found: Comparison) -> str:
-    return f"; p-values corrected for {len(found.pairs)} pairs (Holm)" if len(found.pairs) > 1 else ""
 
 
 def recommendation(found: Comparison) -> tuple[str, str]:

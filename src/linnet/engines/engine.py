@@ -195,7 +195,7 @@ class Tasks(ABC):
             self.waiting.append(_Attempt(attempt.index, attempt.number + 1))
 
 
-class Engine(ABC):
+class Engine(contextlib.AbstractContextManager["Engine"]):
     """Map over shards, add up, broadcast. Use in a with block.
 
     `retries` more attempts for a shard that fails, `timeout` seconds for each attempt (None: no limit).
@@ -252,9 +252,6 @@ class Engine(ABC):
 
     def close(self) -> None:  # noqa: B027 - nor anything to close
         """End the workers."""
-
-    def __enter__(self) -> Engine:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

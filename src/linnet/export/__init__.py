@@ -12,13 +12,12 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 from linnet.errors import LinnetError, check_choice
-from linnet.export.portable import PortableModel, portable
+from linnet.export.portable import portable
 from linnet.files import open_atomic
 from linnet.model.model import Model
 
 __all__ = ["FORMATS", "export_model"]
 
-Writer = Callable[[PortableModel, Path, str], dict[Path, Iterable[str] | bytes]]
 
 FORMATS = {  # name, which is the ending of its files too: (module:function, what it is)
     "c": ("linnet.export.c:write_c", "a C99 file and its header"),
@@ -39,7 +38,7 @@ def export_model(model: Model, path: str | os.PathLike[str], format: str | None 
     check_choice("export format", format, FORMATS, LinnetError)
     if named != format:
         target = target.with_name(f"{target.name}.{format}")
-    writer: Writer = resolve_name(FORMATS[format][0])
+    writer: Callable[..., dict[Path, Iterable[str] | bytes]] = resolve_name(FORMATS[format][0])
     files = writer(portable(model), target, f"linnet: {Path(path).stem}")
     for name, parts in files.items():
         with open_atomic(name, "wb" if isinstance(parts, bytes) else "w") as file:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -24,33 +24,26 @@ WIDE = 0.1  # an interval of ten points is a wide one
 
 def verdict(inputs: ReportInputs) -> str:
     """Write what to make of the model, warnings, the number, and what is behind it."""
-    result = inputs.result
     support = inputs.table.sum(axis=1)
     always, share = inputs.names[int(support.argmax())], float(support.max() / inputs.n)
-    head = f"accuracy on {count(inputs.n, 'text')}"
-    top = headline(result.accuracy, result.accuracy_interval, head, f"always predicting <b>{safe(always)}</b>", share)
-    return top[0] + warning_list([*top[1], *warnings(inputs)]) + top[2] + paragraphs(sentences(inputs))
+    top = headline(inputs, "accuracy", always, share)
+    return top + paragraphs(sentences(inputs))
 
 
-def headline(
-    value: float, interval: Sequence[float], what: str, baseline: str, share: float
-) -> tuple[str, list[str], str]:
-    """Return the verdict of a score beside a baseline, warnings about its interval, and the number, all HTML."""
-    low, high = interval
+def headline(inputs: Any, metric: str, always: str, share: float, more: Sequence[str] = ()) -> str:
+    """Return the verdict of a score beside that of always predicting one label, the warnings, and the number, all HTML."""
+    name = metric.lower().replace(" ", "_")
+    value, (low, high) = getattr(inputs.result, name), getattr(inputs.result, f"{name}_interval")
     found = "clearly better than" if low > share else "worse than" if high < share else "not clearly better than"
     rough = f"The estimate is rough: the interval is {100 * (high - low):.0f} points wide. Test on more texts."
-    return (
-        f'<p class="headline">The model is <strong>{found}</strong> {baseline}, which gives {percent(share)}.</p>',
-        [rough] if high - low > WIDE else [],
-        f'<p class="headline"><span class="number">{percent(value)}</span> {what} '
-        f"<span class='ends'>(95\u00a0% interval {percent(low)} to {percent(high)})</span></p>",
-    )
-
-
-def warning_list(lines: Iterable[str]) -> str:
-    """Return warnings, of HTML, as a list; nothing where there are none."""
+    lines = [*([rough] if high - low > WIDE else []), *warnings(inputs), *more]
     items = "".join(f"<li><strong>Warning:</strong> {line}</li>" for line in lines)
-    return f'<ul class="warnings">{items}</ul>' if items else ""
+    listed = f'<ul class="warnings">{items}</ul>' if items else ""
+    return (
+        f'<p class="headline">The model is <strong>{found}</strong> always predicting <b>{safe(always)}</b>, which gives '
+        f'{percent(share)}.</p>{listed}<p class="headline"><span class="number">{percent(value)}</span> {metric} on '
+        f"{count(inputs.result.n, 'text')} <span class='ends'>(95\u00a0% interval {percent(low)} to {percent(high)})</span></p>"
+    )
 
 
 def warnings(inputs: Any) -> list[str]:
@@ -255,10 +248,8 @@ def set_verdict(inputs: LabelSetInputs) -> str:
     sizes = {str(one.label): one.support for one in result.per_label}
     always = max(sizes, key=lambda label: sizes[label])
     share = 2 * sizes[always] / max(1, sum(sizes.values()) + result.n)
-    head = f"micro F1 on {count(result.n, 'text')}"
-    top = headline(result.micro_f1, result.micro_f1_interval, head, f"always predicting <b>{safe(always)}</b>", share)
     unknown = [f"Labels that the model does not know: {safe(', '.join(map(str, result.unknown_labels)))}."]
-    return top[0] + warning_list([*top[1], *warnings(inputs), *(unknown if result.unknown_labels else ())]) + top[2]
+    return headline(inputs, "micro F1", always, share, unknown if result.unknown_labels else ())
 
 
 def set_scores(inputs: LabelSetInputs) -> str:

@@ -88,10 +88,9 @@ def tokens(token_file: str | None) -> tuple[bytes, ...]:
     Several lines are several tokens, so that a new one can be handed out before the old one is taken away.
     """
     if token_file is None:
-        value = os.environ.get(TOKEN_VARIABLE)
-        if value is not None and not value.strip():
+        lines = [os.environ[TOKEN_VARIABLE]] if TOKEN_VARIABLE in os.environ else []
+        if lines and not lines[0].strip():
             raise LinnetError(f"{TOKEN_VARIABLE} is set but empty; give it a token or unset it")
-        lines = [value] if value is not None else []
     else:
         try:
             lines = Path(token_file).read_text(encoding="utf-8").splitlines()
@@ -138,6 +137,9 @@ def head_fields(body: bytes, content_type: bytes, headers: Fields) -> Fields:
     return ((b"content-type", content_type), (b"content-length", b"%d" % len(body)), *ALWAYS, *headers)
 
 
+MORE: dict[int, Fields] = {401: ((b"www-authenticate", b'Bearer realm="linnet"'),), 503: ((b"retry-after", b"1"),)}
+
+
 class RequestError(Exception):
     """A request that is refused.
 
@@ -148,11 +150,7 @@ class RequestError(Exception):
     def __init__(self, code: str, message: str, headers: Fields = ()) -> None:
         super().__init__(message)
         self.code, self.status = code, CODES[code]
-        self.headers = (*NOTHING, *headers)
-        if self.status == 401:
-            self.headers += ((b"www-authenticate", b'Bearer realm="linnet"'),)
-        if self.status == 503:
-            self.headers += ((b"retry-after", b"1"),)
+        self.headers = (*NOTHING, *headers, *MORE.get(self.status, ()))
         if CLOSING & {code, self.status}:
             self.headers += ((b"connection", b"close"),)
 

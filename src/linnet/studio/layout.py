@@ -55,8 +55,7 @@ def _opened(studio: Studio) -> str:
 
 def card(kind: str = "", title: str = "") -> Any:
     """Open a card, with its heading where it has a title."""
-    made = ui.element("section").classes(f"card {kind}".strip())
-    with made:
+    with ui.element("section").classes(f"card {kind}".strip()) as made:
         if title:
             heading(title)
     return made

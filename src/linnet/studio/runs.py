@@ -169,10 +169,8 @@ class Runs:
                 outcome = "stopped" if run.cut else "done"
             except KeyboardInterrupt:
                 run.error = "stopped before there was anything to keep"
-            except LinnetError as error:
-                run.error = str(error)
             except Exception as error:  # a page must be told of a bug, not left waiting
-                run.error = f"{type(error).__name__}: {error}"
+                run.error = str(error) if isinstance(error, LinnetError) else f"{type(error).__name__}: {error}"
             run.seconds = time.monotonic() - run.began
             if run.clf is not None:
                 self._keep(run, outcome)
