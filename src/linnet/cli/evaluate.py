@@ -56,8 +56,7 @@ def evaluate(model: str, data: str, **options: Any) -> None:
     sealed, share = seal.to_dict() if seal else None, seen.share if seen.looked_at else None
     content = {"model": model, "data": data, "seal": sealed, "share_seen_in_training": share, **result.to_dict()}
     margin = clf.separation(rows) if options["margin"] else None
-    if margin is not None:
-        content["margin"] = margin.to_dict()
+    content |= {} if margin is None else {"margin": margin.to_dict()}
     if not write_json(content, options["json_"]):
         click.echo(result.to_text(width()))
         if margin is not None:

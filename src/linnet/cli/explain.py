@@ -103,8 +103,7 @@ def _word(clf: linnet.TextClassifier, word: str, json_: bool) -> None:
         echo_json({"word": word, "probability": given, "prior": prior})
         return
     rows = [[c, f"{p:.6g}", f"{prior[c]:.6g}"] for c, p in given.items()]
-    rows.insert(0, ["class", f"P({word} | class)", "P(class)"])
-    click.echo("\n".join(aligned(rows, 100)))
+    click.echo("\n".join(aligned([["class", f"P({word} | class)", "P(class)"], *rows], 100)))
 
 
 def _lines(clf: linnet.TextClassifier, label: Any, against: Any) -> None:

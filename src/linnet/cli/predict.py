@@ -210,9 +210,8 @@ def _harmless(column: Any) -> Any:
 
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
-    formula, number = (
-        call("match_substring_regex", column, options=MatchSubstringOptions(pattern)) for pattern in (_FORMULA, _NUMBER)
-    )
+    patterns = (MatchSubstringOptions(pattern) for pattern in (_FORMULA, _NUMBER))
+    formula, number = (call("match_substring_regex", column, options=pattern) for pattern in patterns)
     risky = call("and_not", formula, number)
     mark, end = (pa.scalar(text, column.type) for text in ("'", ""))
     return call("if_else", risky, call("binary_join_element_wise", mark, column, end), column)

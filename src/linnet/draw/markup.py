@@ -164,9 +164,8 @@ def matrix(names: Sequence[str], counts: Any, chosen: Sequence[int]) -> str:
     3
     """
     columns = [c for c in chosen if c < counts.shape[1]]
-    head = "".join(
-        f'<th scope="col" title="{safe(names[c])}"><span>{safe(cut(names[c], 20))}</span></th>' for c in columns
-    )
+    heads = ((safe(names[c]), safe(cut(names[c], 20))) for c in columns)
+    head = "".join(f'<th scope="col" title="{name}"><span>{short}</span></th>' for name, short in heads)
     body = "".join(
         f'<tr><th scope="row" title="{safe(names[t])}">{safe(cut(names[t], 30))}</th>'
         + "".join(f"<td>{_cell(names, counts, t, p)}</td>" for p in columns)

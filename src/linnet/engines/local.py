@@ -44,9 +44,8 @@ class LocalEngine(Engine):
             raise LinnetError(f"workers must be 1 or more, got {workers}")
         if kind not in ("processes", "threads"):
             raise LinnetError(f"kind must be 'processes' or 'threads', got {kind!r}")
-        self._workers = workers or (
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        )
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._workers = workers or cores
         self.kind = kind
         self._crew = _Crew(self)
 

@@ -173,9 +173,8 @@ class ShardCounts:
 def score_shard(task: Task, settings: FilterSettings) -> dict[str, Any]:
     """First pass of a ranking rule: write the scores down, and what the ranking needs to know of them."""
     work, rule, none = _ShardWork(task, settings), settings.rule, np.zeros(0)
-    parts = [
-        (np.zeros((0, len(settings.columns)), np.float32), *map(none.astype, (np.int32, np.uint8, np.int64, bool)))
-    ]
+    kinds = (np.int32, np.uint8, np.int64, bool)
+    parts = [(np.zeros((0, len(settings.columns)), np.float32), *map(none.astype, kinds))]
     values: list[str] = []
     with work.opened(write=False) as (_, rows):
         for scored in work.scored(rows):

@@ -24,11 +24,9 @@ def importer(path: str | os.PathLike[str]) -> Callable[[Path], Model] | None:
             head = file.read(8)
     except (OSError, ValueError):
         return None
-    for name, (magic, ending, _) in FORMATS.items():
-        if head.startswith(magic) and os.fspath(path).endswith(ending):
-            found: Callable[[Path], Model] = resolve_name(name)
-            return found
-    return None
+    name = os.fspath(path)
+    known = (one for one, (magic, ending, _) in FORMATS.items() if head.startswith(magic) and name.endswith(ending))
+    return next(map(resolve_name, known), None)
 
 
 def import_model(path: str | os.PathLike[str], trust: bool = False) -> Model:

@@ -157,8 +157,7 @@ class App:
     """Answers the requests of one worker; ``started`` is called when the event loop runs."""
 
     def __init__(self, service: Service, started: Callable[[], None] | None = None) -> None:
-        self.service = service
-        self._started = started
+        self.service, self._started = service, started
         self._endpoints: dict[str, dict[str, Endpoint]] = {}
         for endpoint in endpoints(service):
             self._endpoints.setdefault(endpoint.path, {})[endpoint.method] = endpoint

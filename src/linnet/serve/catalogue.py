@@ -95,8 +95,7 @@ class Catalogue:
     """The models by name; the first is used where a request names none."""
 
     def __init__(self, models: Sequence[tuple[str, str]], folder: str, threads: int = 1, trust: bool = False) -> None:
-        self._threads, self._trust = threads, trust
-        self._folder = Path(folder)
+        self._folder, self._threads, self._trust = Path(folder), threads, trust
         self._paths = {name: Path(path) for name, path in models}
         self.default = models[0][0]
         self.models = {name: self._read(name, path) for name, path in self._paths.items()}

@@ -131,10 +131,8 @@ class Batcher:
     """Gathers queries and answers them."""
 
     def __init__(self, pool: Executor, metrics: Metrics, gather: int = 64) -> None:
-        self._pool = pool
+        self._pool, self._metrics, self._gather = pool, metrics, gather
         self._watch = DriftWatch(pool, metrics)
-        self._metrics = metrics
-        self._gather = gather
         self._waiting: list[Waiting] = []
 
     def answer(self, query: Query) -> asyncio.Future[bytes]:

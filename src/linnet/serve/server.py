@@ -38,8 +38,7 @@ MAX_HEAD_SECONDS = 10.0
 class Connection(HttpToolsProtocol):
     """Bytes to ASGI messages and back."""
 
-    _reading_head = True
-    _head_bytes = 0
+    _reading_head, _head_bytes = True, 0
     _timer: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]

@@ -137,8 +137,7 @@ class Learner:
     """Fits the labels so far, ranks the other texts, and estimates its own accuracy."""
 
     def __init__(self, pool: Pool, labels: Sequence[str]) -> None:
-        self.pool = pool
-        self.labels = tuple(labels)
+        self.pool, self.labels = pool, tuple(labels)
         self.centres = pool.centres(max(CENTRES, min(100, 2 * len(labels))))
 
     def fit(self, answers: Mapping[int, str]) -> Fitted | None:

@@ -116,8 +116,7 @@ class Runs:
     """All runs of a folder, the latest last."""
 
     def __init__(self, folder: Path, threads: int | None = None, trust: bool = False) -> None:
-        self.folder, self.trust = folder, trust
-        self.threads = threads
+        self.folder, self.threads, self.trust = folder, threads, trust
         self.runs: list[TrainingRun] = []
         self._one = threading.Lock()
         for path in sorted(folder.glob("run-*.json")):

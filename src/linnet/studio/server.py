@@ -63,8 +63,7 @@ class Guard:
     """Serves requests of this address and with the token only; ``token=None`` asks for none."""
 
     def __init__(self, app: App, host: str, port: int, token: str | None) -> None:
-        self.app = app
-        self.token = token
+        self.app, self.token = app, token
         self.cookie = f"linnet-studio-{port}"  # browsers keep the cookies of all ports of a machine together
         self.session = new_token()
         self.names = (f"{host}:{port}", f"localhost:{port}")

@@ -172,8 +172,7 @@ class Studio:
     def __init__(
         self, folder: str | os.PathLike[str] = "linnet-studio", threads: int | None = None, *, trust: bool = False
     ) -> None:
-        self.folder, self.trust = Path(folder), trust
-        self.threads = threads
+        self.folder, self.threads, self.trust = Path(folder), threads, trust
         self.data: Dataset | None = None
         self.health: DataHealth | None = None
         self.loaded: dict[str, TextClassifier] = {}
@@ -475,9 +474,8 @@ class Studio:
             batches = ((batch.kept, batch.text.to_pylist()) for batch in found)
 
         def row(text: str) -> tuple[Any, ...]:
-            answer = (None, None, "disagreement", None) if text in split else _labelled(
-                session, text, mine.get(text), number.get(text)
-            )  # fmt: skip
+            known = mine.get(text), number.get(text)
+            answer = (None, None, "disagreement", None) if text in split else _labelled(session, text, *known)
             return (*answer, *(labels.get(text) for labels in said))
 
         columns = ("label", "probability", "source", "time", *(f"label by {name}" for name in names))
