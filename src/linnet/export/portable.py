@@ -1,4 +1,4 @@
-"""The common form of an exported model: plain arrays and numbers, which every format writes in its own way.
+"""The common form of an exported model: plain arrays and numbers, which every format writes in its own way; here as JSON or a table.
 
 A row is the part of a feature in the norm and one weight an output, all 32-bit floats; its key is the fingerprint of the feature. Keys
 ascend. Where a model hashes (no vocabulary), the key is the top bits of the fingerprint with the lowest bit set.

@@ -180,8 +180,9 @@ class SearchSpace:
         name = _one(sorted(settings), rng)
         value, values = settings[name], grid.get(name, ())
         if all(isinstance(v, int | float) and not isinstance(v, bool) and v > 0 for v in (*values, value)):
+            # two digits: nobody needs more, and a command line is shorter
             moved = float(value) * float(arithmetic.power(2.0, 2.0 * rng.random() - 1.0))
-            settings[name] = max(1, round(moved)) if isinstance(value, int) else float(f"{moved:.2g}")  # digits enough
+            settings[name] = max(1, round(moved)) if isinstance(value, int) else float(f"{moved:.2g}")
         elif values:
             settings[name] = _one(values, rng)
         return replace(c, params=tuple(sorted(settings.items())))
