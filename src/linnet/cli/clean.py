@@ -20,7 +20,7 @@ from linnet.values import as_bytes, parse_list
 @o.command()
 @click.argument("inputs", type=o.InputPath(), metavar="INPUT...", nargs=-1)
 @o.option(
-    "--out", "F", "Write to F (.csv, .tsv, .jsonl, also .gz or .zst; .parquet); else JSON lines on standard output."
+    "-o --out", "F", "Write to F (.csv, .tsv, .jsonl, also .gz or .zst; .parquet); else JSON lines on standard output."
 )
 @o.text_options
 @o.option("--rules", "A,B=X", "Instead of html,unicode,control,urls,emails,whitespace; 'none', or of --list-rules.")

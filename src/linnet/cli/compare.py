@@ -28,7 +28,7 @@ from linnet.values import duration
 @o.labelled_options
 @o.run_options
 @o.trust
-@o.option("--out", "F.csv", "Write the table as CSV (- for standard output).")
+@o.option("-o --out", "F.csv", "Write the table as CSV (- for standard output).")
 @o.page_options
 def compare(data: str | None, **options: Any) -> None:
     """Compare models on DATA, or on the built-in book reviews.

@@ -20,7 +20,7 @@ TEXTS = (
 
 
 @o.command()
-@o.option("--out", "F.linnet", "Where to save the model.", default="tickets.linnet", show_default=True)
+@o.option("-o --out", "F.linnet", "Where to save the model.", default="tickets.linnet", show_default=True)
 @o.seed
 def demo(out: str, seed: int) -> None:
     """Check 2,335 support tickets of a web shop, train a model on them, and see why it answers what it answers.

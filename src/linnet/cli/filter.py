@@ -17,7 +17,7 @@ from linnet.values import as_bytes, parse_list
 
 @o.command("model", name="filter")
 @click.argument("inputs", type=o.InputPath(), metavar="INPUT...", nargs=-1, required=True)
-@o.option("--out", "DIR", "A new folder, or one that holds this run, unfinished.", required=True)
+@o.option("-o --out", "DIR", "A new folder, or one that holds this run, unfinished.", required=True)
 @o.many("--keep", "LABEL", "Keep rows of this label.")
 @o.many("--min least", "P", "The probability that the label must have: once, or once for each --keep.", type=float)
 @o.option("--top", "SHARE", "Keep the best share, such as 10%, by the probability of --keep.")

@@ -352,7 +352,7 @@ stream_options = together(
 
 # ---- output
 
-model_out = option("--out", "F.linnet", "Where to save; DATA with the ending .linnet by default.")
+model_out = option("-o --out", "F.linnet", "Where to save; DATA with the ending .linnet by default.")
 report = option("--report", "F.html", "Write a page with summary, errors, curves and texts; opens offline.")
 json_file = option("--json json_", "F", "Write the result as JSON (- for standard output).", type=OutputPath("json"))
 json_flag = flag("--json json_", "Print the result as JSON.")

@@ -38,7 +38,7 @@ CELLS = 4_000_000  # scores that are held at a time: rows times outputs
           type=o.share)  # fmt: skip
 @o.flag("--out-of-scope", "Also write how unlike the training rows a text is, from 0 to 1, as out_of_scope.")
 @o.flag("--proba", "Also write the probability of each class.")
-@o.option("--out", "F", "Write to F (.csv, .tsv, .jsonl, .parquet, .arrow, .txt); standard output by default.")
+@o.option("-o --out", "F", "Write to F (.csv, .tsv, .jsonl, .parquet, .arrow, .txt); standard output by default.")
 @o.choice("--to", "lines csv tsv jsonl parquet arrow", "The format of the output; by the ending of F, else lines.")
 @o.option("--keep-columns", "[A,B]", "Write the columns of INPUT too, before the result: those named, or all.",
           is_flag=False, flag_value="all")  # fmt: skip

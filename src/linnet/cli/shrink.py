@@ -15,7 +15,7 @@ from linnet.values import as_bytes, size_text
 @o.command("model")
 @o.option("--max-size", "SIZE", "The model file may be this large: 5MB, 500kB.", required=True)
 @o.option("--data", "FILE", "Labelled rows: keep the scale of the scores on them, and say what is lost.")
-@o.option("--out", "F.linnet", "Where to save; MODEL with the ending .small.linnet by default.")
+@o.option("-o --out", "F.linnet", "Where to save; MODEL with the ending .small.linnet by default.")
 @o.data_options
 @o.model_options
 @o.json_flag

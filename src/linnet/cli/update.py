@@ -16,7 +16,7 @@ from linnet.errors import LinnetError
 
 @o.command("model")
 @click.argument("data", type=o.InputPath(), required=False)
-@o.option("--out", "F.linnet", "Where to save; MODEL itself by default.")
+@o.option("-o --out", "F.linnet", "Where to save; MODEL itself by default.")
 @o.option("--test", "FILE", "Compare both versions on this file; on a fifth of DATA if not given.")
 @o.option(
     "--forget", "SHARE", "Drop this share of what was learned before every 1,000 new rows.", default=0.0,
