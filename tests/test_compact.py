@@ -98,6 +98,18 @@ def test_weights_are_multiples_of_a_power_of_two(pair):
     assert np.abs(codes).max() <= 32_767
 
 
+def test_steps_are_as_fine_as_what_tells_classes_apart():
+    """Naive Bayes has log probabilities, nearly the same for all classes; steps of their size changed answers."""
+    compact, full = (fitted(tuple("abcdefgh"), **more).artefact for more in ({}, {"full_precision": True}))
+    W = full.table.rows[full.table.used, 1:]
+    apart = np.sqrt(np.square(W - W.mean(axis=1, keepdims=True)).mean(axis=0))
+    assert (apart < 0.2 * np.sqrt(np.square(W).mean(axis=0))).all()
+    assert (compact.table.steps[1:] <= np.maximum(apart / 64, np.abs(W).max(axis=0) / 16_383)).all()
+    texts, _ = texts_of(400, tuple("abcdefgh"), seed=1)
+    errors = compact.scores(texts) - full.scores(texts)
+    assert np.abs(errors - errors.mean(axis=1, keepdims=True)).max() < 0.02 * np.ptp(full.scores(texts), axis=1).min()
+
+
 def test_small_models_keep_their_floats():
     small = linnet.TextClassifier("nb", features="words:1").fit(["good", "bad", "so good"], ["pos", "neg", "pos"])
     assert isinstance(small.artefact.table, FloatTable)

@@ -364,31 +364,23 @@ def fill_rows(const uint64_t[::1] fps, const uint64_t[:] slots, int shift, const
 
 
 def measure_rows(const float[:, :] rows, double[::1] squares, double[::1] most):
-    """Write the sum of the squares and the largest absolute value of each column."""
-    cdef int64_t i, c
-    cdef double value
+    """Write the sum of the squares and the largest absolute value of each column.
+
+    Where several columns follow the first, squares are of how far values are from the mean of their row: that is what tells classes apart.
+    """
+    cdef int64_t i, c, K = rows.shape[1] - 1
+    cdef double value, mean = 0.0
     with nogil:
         for i in range(rows.shape[0]):
-            for c in range(rows.shape[1]):
-                value = fabs(<double>rows[i, c])
+            if K > 1:
+                mean = 0.0
+                for c in range(1, K + 1):
+                    mean += rows[i, c]
+                mean /= K
+            for c in range(K + 1):
+                value = rows[i, c] - (mean if c else 0.0)
                 squares[c] += value * value
-                if value > most[c]:
-                    most[c] = value
-
-
-def round_rows(float[:, :] rows, const float[::1] steps):
-    """Round each column to multiples of its step, a power of two, in place; ties go to even multiples, and step 0 changes nothing.
-
-    Multiples are below 2^22, so adding 1.5 * 2^23 rounds them as IEEE 754 says, and no library is asked.
-    """
-    cdef int64_t i, c
-    cdef float multiple, whole = 12582912.0
-    with nogil:
-        for c in range(rows.shape[1]):
-            if steps[c] != 0.0:
-                for i in range(rows.shape[0]):
-                    multiple = rows[i, c] / steps[c] + whole
-                    rows[i, c] = (multiple - whole) * steps[c]
+                most[c] = max(most[c], fabs(<double>rows[i, c]))
 
 
 def read_keys(const uint8_t[:, ::1] planes, int shift, uint64_t[::1] out) -> bool:
