@@ -1,9 +1,9 @@
 """The rounded weights of a large model: few bytes in memory and in the file, and the same numbers in both.
 
 Weights are whole numbers of 16 bits times the step of their class, and fingerprints are cut to the fewest bits that tell the features
-apart. A step is a power of two, at least `STEPS` times smaller than the root mean square of the weights of its class, less the mean of their
-feature where there are several: naive Bayes has large weights that are nearly the same for all classes. A feature that a
-model does not know is taken for one of n that it knows with probability n / 2^bits, at most one in a million.
+apart. A step is a power of two, at least `STEPS` times smaller than the root mean square of the weights of its class. Of several classes
+each feature's mean is taken off first: naive Bayes has large weights that are nearly the same for all. A feature that a model does not know
+is taken for one of n that it knows with probability n / 2^bits, at most one in a million.
 
 In the file features stand in the order of their fingerprints, which are written as differences. In memory each slot has the lowest 32
 bits of its fingerprint, which with the place of the slot say the rest, and the number of its norm weight: there are few different ones.
