@@ -163,7 +163,7 @@ def test_every_parameter_that_names_a_file_says_which_it_is():
             metavar = p.metavar or (p.name or "").upper()
             if (
                 re.match(r"(F|FILE|D|DIR|DATA|MODEL|INPUT|OTHERS)\b", metavar.strip("["))
-                and (name, p.opts[0]) not in folders
+                and (name, p.opts[-1]) not in folders
             ):
                 assert isinstance(p.type, InputPath | OutputPath), (name, p.opts)
         writes = any(isinstance(p.type, OutputPath) for p in command.params)

@@ -62,7 +62,7 @@ class FileCommand(click.Command):
                 for name in _given(ctx, p):
                     _check_name(name)
         kinds = {p: p.type.kind for p in self.params if isinstance(p.type, OutputPath)}
-        written = {p.opts[0]: (ctx.params.get(p.name or ""), kind) for p, kind in kinds.items()}
+        written = {p.opts[-1]: (ctx.params.get(p.name or ""), kind) for p, kind in kinds.items()}
         check_outputs({option: (path, kind) for option, (path, kind) in written.items() if path})
         return super().invoke(ctx)
 
