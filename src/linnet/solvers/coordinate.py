@@ -21,7 +21,7 @@ from linnet.array_types import Floats, Ints32
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, ignore
 from linnet.solvers.losses import Loss
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.problem import transposed
+from linnet.solvers.problem import transposed, with_constant
 
 INNER_PASSES = 200
 SUFFICIENT = 0.01  # of the decrease that the step promises
@@ -34,17 +34,8 @@ class _Problem:
 
     def __init__(self, X: Matrix, y: Ints32, c: Floats, loss: Loss, n_outputs: int, fit_intercept: bool) -> None:
         self.X, self.y, self.c, self.loss, self.n_outputs = X, y, c, loss, n_outputs
-        columns = transposed(X)
-        if fit_intercept:
-            n = len(X)
-            columns = Matrix(
-                np.append(columns.indptr, len(columns.indices) + n),
-                np.concatenate([columns.indices, np.arange(n, dtype=np.int32)]),
-                np.concatenate([columns.values, np.ones(n, dtype=columns.values.dtype)]),
-                n,
-            )
-        self.columns = columns
-        self.penalty = np.ones(len(columns))
+        self.columns = transposed(with_constant(X, 1.0) if fit_intercept else X)
+        self.penalty = np.ones(len(self.columns))
         self.penalty[X.n_features :] = 0.0
 
     def scores(self, W: Floats) -> Floats:
@@ -121,10 +112,7 @@ def _step(
     column, output = (a.astype(np.int32) for a in np.nonzero((W != 0.0) | (wrong > 0.0)))
     active = column, output
     M, curvature = f.columns, f.loss.curvature(S, f.y, f.c)
-    A, B = curvature.parts or (
-        np.ascontiguousarray(curvature.diagonal),
-        np.zeros_like(S),
-    )  # 0 where outputs do not meet
+    A, B = curvature.parts or (np.ascontiguousarray(curvature.diagonal), np.zeros_like(S))  # 0: outputs do not meet
     diagonal = np.empty(len(column))
     coordinate.column_curvature(M.indptr, M.indices, M.values, column, output, A, B, diagonal)
     diagonal += RIDGE * (1.0 + float(diagonal.max(initial=0.0)))

@@ -159,7 +159,7 @@ class LinearProblem(Problem):
         constant: float | None = None, l2: float = 1.0, l1: float = 0.0, pool: ThreadPoolExecutor | None = None,
         threads: int = 1,
     ) -> None:  # fmt: skip
-        X = X.explicit() if not constant else _with_constant(X.explicit(), constant)
+        X = X.explicit() if not constant else with_constant(X.explicit(), constant)
         self.X, self.y, self.c, self.loss, self.n_outputs = X, y, c, loss, n_outputs
         self.fit_intercept = fit_intercept and constant is None
         self.constant, self.l2, self.pool, self.threads = constant, l2, pool, threads
@@ -313,7 +313,7 @@ class LinearProblem(Problem):
         return 1.0 / steepest if steepest > 0.0 else 1.0
 
 
-def _with_constant(X: Matrix, value: float) -> Matrix:
+def with_constant(X: Matrix, value: float) -> Matrix:
     """Return rows with one more feature, always so large; it has no gain."""
     ends = X.indptr[1:]
     gain = None if X.gain is None else np.pad(X.gain, ((0, 0), (0, 1)), constant_values=1.0)
@@ -428,9 +428,8 @@ class SumProblem(Problem):
         part = self.add_up(part_sum, self.objective, self.weights(w))
         gradient = self._flat(part, w) / self.total
         loss = part.loss / self.total
-        return Here(
-            loss + 0.5 * arithmetic.dot(w[: self.n_penalised], w[: self.n_penalised]) / self.total, loss, gradient
-        )
+        W = w[: self.n_penalised]
+        return Here(loss + 0.5 * arithmetic.dot(W, W) / self.total, loss, gradient)
 
     def _flat(self, part: PartSum, w: Floats) -> Floats:
         """Return a sum over parts as a vector, with the gain, and what the penalty adds."""
