@@ -278,21 +278,14 @@ class TextClassifier(Estimator):
             random_state=settings.get("seed", 0), n_jobs=self.n_jobs,
         )  # fmt: skip
 
-    def refitted(
-        self, X: Any, y: Any = None, *, dev: Any = None, sample_weight: npt.ArrayLike | None = None,
-        on_event: OnEvent | None = None, part: Part | None = None, found: SearchResult | None = None,
-        held_out: Future[HeldOut] | None = None,
-    ) -> TextClassifier:  # fmt: skip
+    def refitted(self, X: Any, y: Any = None, *, found: SearchResult | None = None, **given: Any) -> TextClassifier:
         """Return a classifier with the settings and the calibration of this one, fitted on these rows of the same labels.
 
-        For a last fit on all rows, once the score is known: those of the test teach something too. dev are the rows, if
-        any, that settings were chosen on and that X does not have. part, found and held_out are as in ``fit``.
+        For a last fit on all rows, once the score is known: those of the test teach something too. The arguments are those
+        of ``fit``; dev are the rows, if any, that settings were chosen on and that X does not have.
         """
         again = type(self)(**self.get_params(deep=False))
-        return again.fit(
-            X, y, dev=dev, sample_weight=sample_weight, on_event=on_event, part=part, found=found or self.search_,
-            held_out=held_out,
-        )  # fmt: skip
+        return again.fit(X, y, found=found or self.search_, **given)
 
     def plan(self) -> Plan:
         """Return everything that was asked for, resolved into one value; wrong settings are refused."""

@@ -207,15 +207,9 @@ def open_atomic(
     _flush_folder(target.parent)
 
 
-def write_atomic(
-    target: str | os.PathLike[str],
-    content: str | bytes | memoryview,
-    *,
-    staging: Path | None = None,
-    mkdir: bool = False,
-) -> None:
+def write_atomic(target: str | os.PathLike[str], content: str | bytes | memoryview, **how: Any) -> None:
     """Write a whole file with `open_atomic`; text as UTF-8, with escapes for what UTF-8 cannot hold."""
-    with open_atomic(target, staging=staging, mkdir=mkdir) as file:
+    with open_atomic(target, **how) as file:
         file.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
 
 

@@ -144,7 +144,7 @@ def bootstrap(counts: npt.ArrayLike, statistic: Callable[[Ints], Array], **how: 
 
     Drawing n rows with replacement is the same as drawing the cells of a table of counts from a multinomial, so a draw
     costs as much as the table has cells, however many rows there are. `statistic` maps (draws, cells) to (draws,);
-    draws that give nan are left out. how is level, draws and seed of ``bootstrap_many``.
+    draws that give nan are left out. how is level, draws and seed, as of ``bootstrap_many``.
 
     >>> low, high = bootstrap([90, 10], lambda table: table[:, 0] / table.sum(axis=1))
     >>> round(low, 2), round(high, 2)
@@ -156,29 +156,26 @@ def bootstrap(counts: npt.ArrayLike, statistic: Callable[[Ints], Array], **how: 
 
 
 def bootstrap_many(
-    counts: npt.ArrayLike,
-    statistics: Callable[[Ints], Array],
-    *,
-    level: float = 0.95,
-    draws: int = 2000,
-    seed: int = 0,
-    width: int = 0,
+    counts: npt.ArrayLike, statistics: Callable[[Ints], Array], *, level: float = 0.95, **how: Any
 ) -> list[Interval]:
     """Percentile intervals of several statistics of the same resampled counts: (draws, cells) to (draws, statistics).
 
-    width is how many numbers the statistics need for a draw; it bounds the memory, not the result.
+    how is draws, seed and width of ``resampled``.
 
     >>> both = lambda table: np.stack([table[:, 0], table[:, 1]], axis=1) / table.sum(axis=1, keepdims=True)
     >>> [tuple(round(end, 2) for end in interval) for interval in bootstrap_many([90, 10], both)]
     [(0.84, 0.96), (0.04, 0.16)]
     """
-    return [percentiles(column, level) for column in resampled(counts, statistics, draws, seed, width).T]
+    return [percentiles(column, level) for column in resampled(counts, statistics, **how).T]
 
 
 def resampled(
     counts: npt.ArrayLike, statistics: Callable[[Ints], Array], draws: int = 2000, seed: int = 0, width: int = 0
 ) -> Array:
-    """Return the statistics of resampled counts, one draw a row."""
+    """Return the statistics of resampled counts, one draw a row.
+
+    width is how many numbers the statistics need for a draw; it bounds the memory, not the result.
+    """
     cells = np.asarray(counts, np.int64)
     total = int(cells.sum())
     generator = np.random.default_rng(seed)
