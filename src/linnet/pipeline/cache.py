@@ -442,12 +442,7 @@ class Cache:
                     head = np.frombuffer(raw, dtype=np.int64).tolist()
                     rows, segments, size, *lengths = head
                     sizes = np.empty(segments, dtype=np.int32)
-                    outs = [
-                        sizes,
-                        indices[at : at + size],
-                        counts[at : at + size] if self.counting else counts,
-                        y[row : row + rows],
-                    ]
+                    outs = [sizes, indices[at : at + size], counts[at : at + size], y[row : row + rows]]
                     for out, length in zip(outs, lengths, strict=True):
                         data = np.frombuffer(file.read(length), dtype=np.uint8)
                         if unpack_numbers(data, out) != length or len(data) != length:

@@ -79,8 +79,7 @@ class Encoded:
     numbers: Floats
     texts: Hashes32
     """The numbers of the texts (linnet.model.learned)."""
-    named: Ints32
-    names: Any
+    named: tuple[Ints32, Any] | None = None
     """The columns that are named here, and their names as an Arrow array."""
 
 
@@ -143,14 +142,7 @@ class Encoder:
             buffers, counted = self.count(batch, max(1, threads // BATCHES))
             columns = None if column_of is None else column_of(counted.fingerprints)
             rows = counted.rows if columns is None else counted.rows.keep(columns)
-            made = Encoded(
-                rows,
-                codes_of(batch.label, known),
-                self.targets.numbers(batch),
-                numbers_of(buffers),
-                np.zeros(0, np.int32),
-                None,
-            )
+            made = Encoded(rows, codes_of(batch.label, known), self.targets.numbers(batch), numbers_of(buffers))
             return part, made, (buffers, counted.fingerprints, counted.seen, columns)
 
         for part, made, met in in_order(work, batches, threads):
@@ -158,7 +150,7 @@ class Encoder:
                 buffers, fingerprints, seen, columns = met
                 fresh = np.flatnonzero((columns >= 0) & unnamed[columns])
                 names = name_array(*names_of(buffers, blocks, seen.take(fresh), fingerprints[fresh]))
-                made = replace(made, named=columns[fresh], names=names)
+                made = replace(made, named=(columns[fresh], names) if len(fresh) else None)
                 unnamed[columns[fresh]] = False
             yield part, made
 
@@ -257,11 +249,8 @@ class DiskRows:
         else:
             self.parts = Parts.drawn(scan.rows, shares, self.plan.seed)
             low, high = self.parts.edges
-            self.sizes = {
-                TRAIN: int(low * scan.rows),
-                DEV: int((high - low) * scan.rows),
-                TEST: int((1 - high) * scan.rows),
-            }
+            each = zip((TRAIN, DEV, TEST), (low, high - low, 1 - high), strict=True)
+            self.sizes = {part: int(share * scan.rows) for part, share in each}
         for part, other in self.scans.items():
             self.sizes[part] = other.rows
         shown = [f"{self.sizes[part]:,} {name}" for part, name in ((TRAIN, "train"), (DEV, "dev"), (TEST, "test"))]
@@ -379,9 +368,7 @@ class DiskRows:
                 fits = max(8, most.bit_length() - 1)
                 raise LinnetError(f"2^{features.hash_bits} columns do not fit in memory; give --hash-bits {fits}")
             self.min_df, self.n_columns = 1, 1 << features.hash_bits
-            first = next(
-                batch for part, batch in self.batches("hashing", (TRAIN,))
-            )  # tells how many entries there will be
+            first = next(batch for _, batch in self.batches("hashing", (TRAIN,)))  # says how many entries there will be
             share = len(self.encoder.count(first)[1].rows.indices) / max(1, first.nbytes)
             self.entries = int(1.1 * share * (self.scan.nbytes + sum(s.nbytes for s in self.scans.values())))
             return
@@ -430,11 +417,8 @@ class DiskRows:
         many = {TRAIN: 1 if self.one else -(-int(self.entries * (1 - share)) // size)}
         if self.sizes[DEV]:
             many[DEV] = 1 if self.one else max(1, -(-int(self.entries * share) // size))
-        self.log.stage(
-            "count",
-            f"writing a cache of about {3 * self.entries / 1e6:,.0f} MB"
-            + ("" if self.one else f", {sum(many.values())} blocks"),
-        )
+        in_blocks = "" if self.one else f", {sum(many.values())} blocks"
+        self.log.stage("count", f"writing a cache of about {3 * self.entries / 1e6:,.0f} MB{in_blocks}")
         hashed = bool(self.plan.features.hash_bits)
         self.cache = Cache(
             self.folder, many, max(1, len(self.blocks)), self.n_columns, counting=self.counting, seed=self.plan.seed,
@@ -453,8 +437,8 @@ class DiskRows:
                     continue
                 rows, y = made.rows, made.cells
                 self.text_numbers = merged(self.text_numbers, made.texts)
-                if len(made.named):
-                    self.name_file.add(made.named, made.names)
+                if made.named is not None:
+                    self.name_file.add(*made.named)
                 rows_of[part] += np.bincount(y, minlength=len(self.known))
                 weight_of[part] += self.targets.by_cell(y, made.numbers)
                 if part in self.fitted_parts:
