@@ -354,12 +354,9 @@ class Evaluation:
         a  1  0
         b  1  2
         """
-        parts = [
-            _summary(self),
-            aligned(class_rows(self.per_class), width),
-            _matrix(self, width) or _largest(self, width),
-        ]
-        parts.append([f"warning: {line}" for line in self.warnings])
+        cells = _matrix(self, width) or _largest(self, width)
+        warnings = [f"warning: {line}" for line in self.warnings]
+        parts = (_summary(self), aligned(class_rows(self.per_class), width), cells, warnings)
         return "\n\n".join("\n".join(part) for part in parts if part)
 
     def _repr_html_(self) -> str:

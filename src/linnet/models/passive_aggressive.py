@@ -54,8 +54,6 @@ class PassiveAggressive(EpochModel):
 
     def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
         """Visit the distinct rows once; C is multiplied by their weight."""
-        squared, intercept = (
-            one_of("loss", self.loss, LOSSES) == "squared_hinge",
-            truth("fit_intercept", self.fit_intercept),
-        )
-        return hinge_epoch(above_zero("C", self.C), rows, start, seed, 1, squared=squared, bias_scale=float(intercept))
+        squared = one_of("loss", self.loss, LOSSES) == "squared_hinge"
+        scale = float(truth("fit_intercept", self.fit_intercept))
+        return hinge_epoch(above_zero("C", self.C), rows, start, seed, 1, squared=squared, bias_scale=scale)

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,16 +27,11 @@ from linnet.solvers.callbacks import Callback, OnEpoch
 from linnet.solvers.matrix import Matrix
 from linnet.solvers.network import finish
 
-if TYPE_CHECKING:
-    from linnet.data import Dataset
-
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds; three up to four times as many
 LITTLE_WORK = 20_000_000
 MOST_ENTRIES = 1_000_000  # entries of the training part that settings are tried on, where rows are many
-CALIBRATION = {
-    "most_entries": 12_000_000,
-    "most_dev": 8_000,
-}  # where the chosen settings are fitted once more, to calibrate
+CALIBRATION = {"most_entries": 12_000_000, "most_dev": 8_000}
+"""Where the chosen settings are fitted once more, to calibrate."""
 LEAST_ROWS = 3_000
 MOST_DEV = 3_000
 

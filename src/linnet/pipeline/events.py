@@ -66,15 +66,8 @@ class Log:
     def candidate(self, trial: Trial, done: int, total: int) -> None:
         """Settings were judged."""
         self.history.append({"kind": "candidate", **trial.settings, "dev_accuracy": trial.accuracy})
-        self._send(
-            "candidate",
-            _text(trial.settings),
-            done,
-            total,
-            dev_accuracy=trial.accuracy,
-            metric=trial.metric,
-            **trial.settings,
-        )
+        values = {"dev_accuracy": trial.accuracy, "metric": trial.metric, **trial.settings}
+        self._send("candidate", _text(trial.settings), done, total, **values)
 
     def chosen(self, found: SearchResult) -> None:
         """Settings were chosen."""

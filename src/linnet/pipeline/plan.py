@@ -69,10 +69,8 @@ class Plan:
                 grid[name] = tuple(value)
             else:
                 fixed[name] = value
-        ratio = clf.ratio
-        powers = (
-            None if ratio is None else (float(ratio),) if isinstance(ratio, int | float) else tuple(map(float, ratio))
-        )
+        ratios = (clf.ratio,) if isinstance(clf.ratio, int | float) else clf.ratio
+        powers = None if ratios is None else tuple(map(float, ratios))
         tfs = (clf.tf,) if isinstance(clf.tf, str) else tuple(clf.tf or ())
         vocabulary: tuple[str, ...] = ()
         if clf.vocabulary is not None:

@@ -324,9 +324,8 @@ class _Trials:
         self.rough = len(given.y) >= FEW_ROWS or work_of(given.n_entries, n_classes) >= LITTLE_WORK
         """Whether fits take long enough to be made roughly."""
         self._left: dict[int, Any] = {}  # where the last solver on a fold ended
-        self._ahead: dict[
-            tuple[str, int], tuple[Scored, Any]
-        ] = {}  # fits made before they were asked for, by settings and fold
+        self._ahead: dict[tuple[str, int], tuple[Scored, Any]] = {}
+        """Fits made before they were asked for, by settings and fold."""
 
     def __call__(self, settings: dict[str, Any], best: Trial | None) -> Trial:
         """Judge settings on all folds, but stop where they will hardly come out clearly better than the best."""
