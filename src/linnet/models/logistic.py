@@ -41,7 +41,7 @@ from linnet.models.estimator import EpochState, ProbabilityModel, StepModel, Tra
 from linnet.models.inputs import seed_of
 from linnet.solvers import dual_logistic
 from linnet.solvers.callbacks import Weights, showing
-from linnet.solvers.dual_logistic import SoftmaxPasses, TwoClassPasses
+from linnet.solvers.dual_logistic import Passes, SoftmaxPasses, TwoClassPasses
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import RowBlocks, TrainingSet, compact
 from linnet.solvers.newton import fit_sum, newton_steps
@@ -118,7 +118,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
             return solving.fit_optimised(self, rows, optimiser, loss, fit_intercept=intercept)
         solver, sgd, _, passes = solving.read_solver(self, SOLVERS)
         if sgd is not None:
-            W, b = solving.fit_sgd(self, rows, sgd, "softmax", passes, bias_scale=float(intercept))
+            W, b = solving.fit_sgd(self, rows, sgd, "softmax", passes, cost=None, bias_scale=float(intercept))
         elif solver == "coordinate":
             found = solving.fit_l1(self, rows, Logistic() if rows.n_classes == 2 else Softmax(), passes)
             W, b = found.W, found.b
@@ -181,17 +181,14 @@ class LogisticRegression(StepModel, ProbabilityModel):
                 fit_intercept=truth("fit_intercept", self.fit_intercept), pool=pool, threads=rows.threads,
             )  # fmt: skip
             start, scale, made = np.zeros(f.size), None, 0
-            gradient = None if newton else f(start).gradient()
-            if gradient is not None and not gradient.any():  # nothing to learn
-                self._finish(0, passes, 0.0, True)
-                return shown(*f.unpack(start))
-            if gradient is not None:
-                p: TwoClassPasses | SoftmaxPasses = SoftmaxPasses(f, small.norms, gradient) if n_outputs > 1 else TwoClassPasses(
-                    f.X, small.norms, np.where(y == 1, 1, -1).astype(np.int8), c, gradient
-                )  # fmt: skip
-                run = dual_logistic.solve(
-                    p, tol=tol, max_epochs=passes, seed=seed_of(self.random_state), on_epoch=showing(rows.on_epoch, shown)
-                )  # fmt: skip
+            if not newton:
+                gradient = f(start).gradient()
+                if not gradient.any():  # nothing to learn
+                    self._finish(0, passes, 0.0, True)
+                    return shown(*f.unpack(start))
+                p: Passes = (SoftmaxPasses if n_outputs > 1 else TwoClassPasses)(f, small.norms, gradient)
+                seed, told = seed_of(self.random_state), showing(rows.on_epoch, shown)
+                run = dual_logistic.solve(p, tol=tol, max_epochs=passes, seed=seed, on_epoch=told)
                 if run.converged or run.interrupted or run.epochs == passes:
                     self._finish(run.epochs, passes, run.violation, run.converged)
                     return shown(run.W, run.b)

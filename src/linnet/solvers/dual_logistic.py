@@ -24,17 +24,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import sqrt
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import dual, sparse
-from linnet.array_types import Array, Floats, Ints32
+from linnet.array_types import Array, Floats, Ints32, Signs
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
+from linnet.solvers.dual import signs_of
 from linnet.solvers.losses import sigmoid
-from linnet.solvers.matrix import LEAST, Matrix, RowBlocks
+from linnet.solvers.matrix import LEAST, BlockNumbers, Matrix, RowBlocks
 from linnet.solvers.problem import LinearProblem, SmoothObjective
 
 FIRST_SLOPE = 1e-2  # slope at which a single variable is solved, at first
@@ -63,13 +63,13 @@ class DualPasses:
 
 
 class TwoClassPasses(DualPasses):
-    """Two classes: signs and costs of rows; gradient is that at zero, -sum_i C_i t_i x_i / 2, then that of the intercept."""
+    """Two classes; gradient is that at zero, -sum_i C_i t_i x_i / 2, then that of the intercept."""
 
-    def __init__(self, X: Matrix, norms: Floats, signs: npt.NDArray[np.int8], C: Floats, gradient: Floats) -> None:
-        self.X, self.signs, self.C, self.n_rows = X, signs, C, len(C)
-        share, bias = self._begin(gradient, X.n_features, arithmetic.mean(norms), arithmetic.total(C))
-        a = share * C, (1.0 - share) * C
-        self.of = dual.LogisticDual(signs, *a, norms + self.rho, bias_scale=self.root, bias=bias)
+    def __init__(self, f: LinearProblem, norms: Floats, gradient: Floats) -> None:
+        self.X, self.signs, self.C, self.n_rows = f.X, signs_of(f.y, 2)[:, 0], f.c, len(f.c)
+        share, bias = self._begin(gradient, f.X.n_features, arithmetic.mean(norms), arithmetic.total(f.c))
+        a = share * f.c, (1.0 - share) * f.c
+        self.of = dual.LogisticDual(self.signs, *a, norms + self.rho, bias_scale=self.root, bias=bias)
 
     def _begin(self, gradient: Floats, n_features: int, norm: float, total: float) -> tuple[float, float]:
         """Start where all rows have the same share of the wrong label; returns it, and the intercept of the passes."""
@@ -96,7 +96,7 @@ class TwoClassPasses(DualPasses):
         """Return w and b."""
         return self.w, self.offset
 
-    def parts(self) -> Iterator[tuple[Matrix, npt.NDArray[np.int8], Floats]]:
+    def parts(self) -> Iterator[tuple[Matrix, Signs, Floats]]:
         """Yield the rows with their signs and costs."""
         yield self.X, self.signs, self.C
 
@@ -134,10 +134,8 @@ class SoftmaxPasses(DualPasses):
         X, of = self.f.X, self.of
         steps = dual.softmax_pass(X.indptr, X.indices, X.values, self._order(rng), self.table, of, self.offset, slope)
         self.offset = self.offset + of.bias * self.root
-        self.loss = of.loss
-        self.estimate = (
-            sqrt(of.square + (arithmetic.dot(of.drift, of.drift) if self.f.fit_intercept else 0.0)) / self.first
-        )
+        drift = arithmetic.dot(of.drift, of.drift) if self.f.fit_intercept else 0.0
+        self.loss, self.estimate = of.loss, sqrt(of.square + drift) / self.first
         return steps
 
     def weights(self) -> tuple[Array, Floats]:
@@ -155,20 +153,18 @@ class SoftmaxPasses(DualPasses):
         return sqrt(arithmetic.dot(g, g)) / self.first
 
 
+Passes: TypeAlias = TwoClassPasses | SoftmaxPasses
+
+
 def solve(
-    p: TwoClassPasses | SoftmaxPasses,
-    *,
-    tol: float = 1e-4,
-    max_epochs: int = 100,
-    seed: int | Sequence[int] = 0,
-    on_epoch: OnEpoch = ignore,
+    p: Passes, *, tol: float = 1e-4, max_epochs: int = 100, seed: int | Sequence[int] = 0, on_epoch: OnEpoch = ignore
 ) -> SolverResult:
     """Make passes until the violation is at most tol, or passes bring little.
 
+    >>> from linnet.solvers.losses import Logistic
     >>> X = Matrix.from_dense(np.array([[0.0], [1.0], [2.0], [3.0]]))
-    >>> t = np.array([-1, -1, 1, 1], dtype=np.int8)
-    >>> p = TwoClassPasses(X, np.array([0.0, 1.0, 4.0, 9.0]), t, np.ones(4), np.array([-2.0, 0.0]))
-    >>> found = solve(p, tol=1e-6)
+    >>> f = LinearProblem(X, np.array([0, 0, 1, 1], np.int32), np.ones(4), Logistic(), 1)
+    >>> found = solve(TwoClassPasses(f, np.array([0.0, 1.0, 4.0, 9.0]), np.array([-2.0, 0.0])), tol=1e-6)
     >>> round(float(found.W[0]), 3), round(found.b, 3)
     (0.958, -1.437)
     """
@@ -239,9 +235,9 @@ class BlockPasses(TwoClassPasses):
     def vector(self) -> Floats:
         return np.append(self.w, self.offset)[: len(self.w) + self.intercept]
 
-    def parts(self) -> Iterator[tuple[Matrix, npt.NDArray[np.int8], Floats]]:
+    def parts(self) -> Iterator[tuple[Matrix, Signs, Floats]]:
         for _, block in self.blocks.visit():
-            yield block.X, np.where(block.y == 1, 1, -1).astype(np.int8), self.cost * np.maximum(block.weights, LEAST)
+            yield block.X, signs_of(block.y, 2)[:, 0], self.cost * np.maximum(block.weights, LEAST)
 
     def _at_zero(self, intercept: bool) -> tuple[Floats, int, float, float]:
         """Return the gradient at zero, the features, the mean squared norm and the sum of C; writes the norms of rows."""
@@ -258,7 +254,7 @@ class BlockPasses(TwoClassPasses):
         flat = np.append(g[:, 0], drift) if intercept else g[:, 0]
         return flat, len(g), norms / self.blocks.n_rows, total
 
-    def _state(self, group: tuple[int, ...]) -> Floats:
+    def _state(self, group: BlockNumbers) -> Floats:
         """Return a, C - a and |x|^2 of rows, (3, n_rows); before the first round C stands in the second place."""
         state = self.blocks.state(group, (3,))
         assert state is not None  # noqa: S101 - written for all rows at the start
@@ -274,13 +270,11 @@ class BlockPasses(TwoClassPasses):
         for group, block in self.blocks.visit(rng):
             X, y = block.X, block.y
             state = self._state(group)
-            order = np.random.Generator(np.random.PCG64([self.seed, group[0], self.number])).permutation(len(y))
-            signs = np.where(y == 1, 1, -1).astype(np.int8)
-            norms = state[2] + self.rho
+            draw = np.random.Generator(np.random.PCG64([self.seed, group[0], self.number]))
+            order = draw.permutation(len(y)).astype(np.int32)
+            signs, norms = signs_of(y, 2)[:, 0], state[2] + self.rho
             of = dual.LogisticDual(signs, state[0], state[1], norms, bias_scale=self.root, bias=self.bias)
-            steps += dual.logistic_pass(
-                X.indptr, X.indices, X.values, order.astype(np.int32), self.w, of, self.offset, slope
-            )
+            steps += dual.logistic_pass(X.indptr, X.indices, X.values, order, self.w, of, self.offset, slope)
             self.bias = of.bias
             self.blocks.keep_state(group, state)
             moved += self.bias * len(y) / self.n_rows
