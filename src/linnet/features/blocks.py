@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
+from zlib import crc32
 
 import numpy as np
 
@@ -334,9 +335,14 @@ class Block(FeatureBlock):
         return None
 
     @property
+    def about(self) -> str:
+        """What makes the text that the block reads another one than by default, as it is written; empty by default."""
+        return ""
+
+    @property
     def salt(self) -> int:
         """What tells the features of two blocks of one kind apart, where they read different texts."""
-        return 0
+        return crc32(self.about.encode()) << 6 if self.about else 0
 
     @property
     def grams(self) -> str:

@@ -28,7 +28,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock, Thread
 from typing import Any, ClassVar, TypeAlias
-from zlib import crc32
 
 import numpy as np
 
@@ -55,10 +54,14 @@ class Texts:
     ) -> Counted:
         """Count the documents; the rows are the caller's own, to prune in place."""
         if hash_bits:
-            rows = count_known(self.pieces, blocks, *hashing(hash_bits), counting=counting, threads=threads)
-            none = np.zeros(0, np.int32)
-            return Counted(rows, np.zeros(0, np.uint64), Seen(none, none, none, none.astype(np.uint8)))
+            return unnamed(count_known(self.pieces, blocks, *hashing(hash_bits), counting=counting, threads=threads))
         return count(self.pieces, blocks, counting=counting, threads=threads)
+
+
+def unnamed(rows: SparseCounts) -> Counted:
+    """Return counts without a vocabulary: no fingerprints, and no places where features were seen."""
+    none = np.zeros(0, np.int32)
+    return Counted(rows, np.zeros(0, np.uint64), Seen(none, none, none, none.astype(np.uint8)))
 
 
 class Shared:
@@ -202,16 +205,6 @@ class DerivedBlock(Block):
             raise LinnetError(f"{self.name} cuts and folds words in its own way; leave out tokens and case")
 
     @property
-    def about(self) -> str:
-        """What makes the source another one than by default, as it is written; empty by default."""
-        return ""
-
-    @property
-    def salt(self) -> int:
-        """Tell the features of two sources apart, beyond the tokens and the case."""
-        return crc32(self.about.encode()) << 6 if self.about else 0
-
-    @property
     def state(self) -> bytes | None:
         """What was learned and is too large for the card; the model file keeps it once for all blocks that share it."""
         return None
@@ -255,9 +248,9 @@ class Field(Block):
         return ColumnText(self.column)
 
     @property
-    def salt(self) -> int:
-        """Tell the words of two columns apart."""
-        return crc32(self.column.encode()) << 6
+    def about(self) -> str:
+        """The column."""
+        return self.column
 
 
 def by_source(blocks: Blocks) -> list[tuple[TextSource | None, list[int]]]:

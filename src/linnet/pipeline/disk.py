@@ -35,13 +35,15 @@ from linnet.pipeline.cache import Budget, Cache, NameFile, StreamVocabulary, Tes
 from linnet.pipeline.crossval import FittedRows, Weighting
 from linnet.pipeline.events import Log, Meter
 from linnet.pipeline.plan import Plan
-from linnet.pipeline.rows import ClassCounts, about_source, encode
+from linnet.pipeline.rows import ClassCounts, about_source, encode, learned
 from linnet.pipeline.search import SearchRows
 from linnet.pipeline.stream import DEV, TEST, TRAIN, Parts, Targets, by_part, count_batch, held_out
 from linnet.solvers.callbacks import OnEpoch
-from linnet.solvers.matrix import TOGETHER, RowBlocks, TrainingSet
+from linnet.solvers.matrix import TOGETHER, BlockNumbers, GroupRows, RowBlocks, TrainingSet
 
 Done = TypeVar("Done")
+Batches = Iterable[tuple[int, Labelled]]
+"""Batches, each with the part it belongs to."""
 BATCHES = 2  # batches that are counted at a time
 PARTS = 3  # of a batch: train, dev and test
 LEARNED_FROM = 32_000_000  # bytes of training text that blocks learn from
@@ -103,9 +105,7 @@ class Encoder:
         """Count the features of a batch; returns the buffers that the places in ``seen`` refer to."""
         return count_batch(batch.text, self.features, hash_bits=self.hash_bits, counting=self.counting, threads=threads)
 
-    def vocabulary(
-        self, batches: Iterable[tuple[int, Labelled]], found: StreamVocabulary, threads: int = 1
-    ) -> StreamVocabulary:
+    def vocabulary(self, batches: Batches, found: StreamVocabulary, threads: int = 1) -> StreamVocabulary:
         """Count the features of all rows that are not for the test."""
 
         def work(part: int, batch: Labelled) -> tuple[Hashes, Ints32, bool]:
@@ -127,9 +127,7 @@ class Encoder:
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}  # not the lookup
 
-    def encoded(
-        self, batches: Iterable[tuple[int, Labelled]], stream: int, threads: int = 1
-    ) -> Iterator[tuple[int, Any]]:
+    def encoded(self, batches: Batches, stream: int, threads: int = 1) -> Iterator[tuple[int, Any]]:
         """Yield (part, rows) of batches of a stream; of the test, its texts and labels."""
         known = {cell: k for k, cell in enumerate(self.cells)}
         blocks = split(self.features)[0]
@@ -287,11 +285,10 @@ class DiskRows:
         self.features = tuple(block.with_tf(self.plan.features.tf) for block in wanted_blocks)
         self.why = ": most texts have no blanks between words" if unspaced and not wanted else ""
         self._check_features()
-        self.blocks, self.computed = split(self.features)
-        spread = sum((b.high - b.low + 1) * b.density for b in self.blocks)
+        spread = sum((b.high - b.low + 1) * b.density for b in split(self.features)[0])
         self.batch_bytes = self.budget.batch_bytes(spread)
         self.counting = self.plan.features.tf != "presence"
-        self._learn()
+        self.features = learned(self.features, self._first_texts, None, self.log)
         self.blocks, self.computed = split(self.features)
 
     def _check_features(self) -> None:
@@ -304,12 +301,8 @@ class DiskRows:
         if select is not None and select.method == "l1":
             raise LinnetError("select=l1 fits a model to all rows at once; use chi2 or mi on a stream")
 
-    def _learn(self) -> None:
-        """Let blocks learn what they need from the first training texts."""
-        waiting = list(dict.fromkeys(block.waits for block in self.features if block.waits))
-        if not waiting:
-            return
-        self.log.stage("count", f"learning {' and '.join(waiting)}")
+    def _first_texts(self) -> list[TextBuffer]:
+        """Return the training texts that blocks learn from."""
         buffers: list[TextBuffer] = []
         size = 0
         for _, batch in self.batches("learning", (TRAIN,)):
@@ -317,8 +310,7 @@ class DiskRows:
             size += batch.nbytes
             if size >= LEARNED_FROM:
                 break
-        known: dict[Any, Any] = {}
-        self.features = tuple(block.learn(buffers, None, known) for block in self.features)
+        return buffers
 
     def training_texts(self) -> Hashes32:
         """Return the numbers of the texts of training and dev rows, gathered on the way."""
@@ -548,7 +540,7 @@ class DiskRows:
             rows, y, _ = self.cache.read(self.cache.of((DEV,))[0])
             held_out = rows, of.of(y)
 
-        def read(groups: list[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], TrainingSet]]:
+        def read(groups: list[BlockNumbers]) -> GroupRows:
             for group, rows, y, numbers in self.cache.visit(groups):
                 yield group, TrainingSet(weighting.matrix(rows), of.of(y), self.n_classes, of.weight(y, numbers))
 

@@ -5,7 +5,7 @@ Rows in memory: texts as buffers, counted once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,8 +19,8 @@ from linnet.data.dataset import are_scattered, distributions, is_soft, scattered
 from linnet.errors import DataError, LinnetError, shown
 from linnet.features.blocks import AnyBlocks, Blocks, Chars, ComputedBlocks, compute, describe, needed, split
 from linnet.features.buffers import TextBuffer, taken, text_buffers
-from linnet.features.counting import Counted, Seen, SparseCounts, names_of
-from linnet.features.derived import Derived, Part, Shared, Texts
+from linnet.features.counting import Counted, SparseCounts, names_of
+from linnet.features.derived import Derived, Part, Shared, Texts, unnamed
 from linnet.features.plan import (
     LARGE_MODEL,
     FeaturePlan,
@@ -281,7 +281,8 @@ class MemoryRows:
         self.cuts = (1, 2) if features.widths and given == (None, None, None, None, 1.0) else ()
         if features.features is None and features.vectors:
             default = (*default, Vectors(features.vectors))
-        self.features = self._learned(tuple(block.with_tf(features.tf) for block in default), log)
+        train = None if self.dev is None else np.arange(self.dev[0])
+        self.features = learned(tuple(b.with_tf(features.tf) for b in default), lambda: self.buffers, train, log)
         self.blocks, self.computed = split(self.features)
         log.stage("count", f"counting features {describe(self.features)}{why}")
         texts = Texts(self.buffers) if self.part is None else self.part
@@ -298,15 +299,6 @@ class MemoryRows:
                 f"{n_columns:,} features times {len(self.classes):,} classes need about {wanted / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB "
                 "are free: keep the most frequent features (--max-memory 4GB, or --max-features N), or group the labels"
             )
-
-    def _learned(self, features: AnyBlocks, log: Log) -> AnyBlocks:
-        """Let blocks learn what they need of texts and columns, from training rows alone and without their labels."""
-        waiting = list(dict.fromkeys(block.waits for block in features if block.waits))
-        if waiting:
-            log.stage("count", f"learning {' and '.join(waiting)}")
-        known: dict[Any, Any] = {}
-        rows = None if self.dev is None else np.arange(self.dev[0])
-        return tuple(block.learn(self.buffers, rows, known) for block in features)
 
     def _set(self, counted: Counted) -> None:
         self.counted, self.rows = counted, counted.rows
@@ -325,9 +317,8 @@ class MemoryRows:
         whole = len(numbers) == len(self.y)
         buffers = self.buffers if whole else [taken(self.buffers, numbers)]
         texts = self.part if whole and self.part is not None else Texts(buffers)
-        counted = Derived.of(texts, blocks, buffers).count(
-            blocks, hash_bits=self.hash_bits, counting=tf != "presence", threads=self.threads
-        )
+        source, counting = Derived.of(texts, blocks, buffers), tf != "presence"
+        counted = source.count(blocks, hash_bits=self.hash_bits, counting=counting, threads=self.threads)
         return Numbered((with_computed(counted, computed, buffers) if computed else counted).rows, numbers)
 
     def _final_rows(self) -> SparseCounts:
@@ -489,8 +480,9 @@ def count_features(
     texts: Texts | Part | Derived, blocks: Blocks, plan: FeaturePlan, n_classes: int, threads: int
 ) -> tuple[Counted, int]:
     """Count, then drop the columns that no setting would use; returns the cut-off for the training parts of folds too."""
-    if not blocks:
-        return _nothing_counted(len(texts)), 1
+    if not blocks:  # all features are computed
+        none = np.zeros(0, np.int32)
+        return unnamed(SparseCounts(np.zeros(len(texts) + 1, np.int64), none, none, 1, 0)), 1
     n_outputs = 1 if n_classes == 2 else n_classes
     counted = texts.count(blocks, hash_bits=plan.hash_bits, counting=plan.tf != "presence", threads=threads)
     if plan.hash_bits:
@@ -504,11 +496,14 @@ def count_features(
     return counted if len(kept) == rows.n_columns else counted.keep(kept), min_df
 
 
-def _nothing_counted(n: int) -> Counted:
-    """Return rows without columns, for features that are all computed."""
-    none = np.zeros(0, np.int32)
-    rows = SparseCounts(np.zeros(n + 1, np.int64), none, none, 1, 0)
-    return Counted(rows, np.zeros(0, np.uint64), Seen(none, none, none, none.astype(np.uint8)))
+def learned(features: AnyBlocks, texts: Callable[[], list[TextBuffer]], rows: Ints | None, log: Log) -> AnyBlocks:
+    """Let blocks learn what they need of texts and columns, from training rows alone and without their labels."""
+    waiting = dict.fromkeys(block.waits for block in features if block.waits)
+    if not waiting:
+        return features
+    log.stage("count", f"learning {' and '.join(waiting)}")
+    pieces, known = texts(), dict[Any, Any]()
+    return tuple(block.learn(pieces, rows, known) for block in features)
 
 
 def with_computed(counted: Counted, computed: ComputedBlocks, buffers: list[TextBuffer]) -> Counted:
