@@ -18,3 +18,5 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Ints32: TypeAlias = npt.NDArray[np.int32]
 Labels: TypeAlias = npt.NDArray[np.int32]
 """Class numbers."""
+Signs: TypeAlias = npt.NDArray[np.int8]
+"""+1 or -1."""

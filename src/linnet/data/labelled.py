@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from linnet._kernels.text import scripts
-from linnet.array_types import Bools, Floats
+from linnet.array_types import Bools, Bytes, Floats, Ints, Ints32
 from linnet.data.arrays import booleans, byte_slices, data_bytes, offsets, strings, to_numbers
 from linnet.data.columns import given as column_named
 from linnet.data.dataset import LabelBins, description, distributions, finite_numbers, in_no_bin, labels_of
@@ -30,9 +29,7 @@ from linnet.errors import DataError
 BEGINNING = 400  # bytes
 
 
-def scripts_of(
-    data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int64] | None = None
-) -> npt.NDArray[np.uint8]:
+def scripts_of(data: Bytes, offsets: Ints, rows: Ints | None = None) -> Bytes:
     """Return 2 for a text whose script needs no blanks, 1 for one whose script does, 0 for an empty one.
 
     Text d is data[offsets[d]:offsets[d + 1]]; its first 400 bytes are looked at.
@@ -96,11 +93,11 @@ class Scan:
     nbytes: int = 0
     labels: dict[str, int] = field(default_factory=dict)  # rows of each cell, in the order of first sight
     lists: bool = False  # whether some rows have lists of labels
-    codes: list[npt.NDArray[np.int32]] | None = field(default_factory=list)  # of each row; None where rows are too many
-    sizes: list[npt.NDArray[np.int32]] | None = field(default_factory=list)
-    scripts: list[npt.NDArray[np.uint8]] = field(default_factory=list)  # of each row, where codes are
+    codes: list[Ints32] | None = field(default_factory=list)  # of each row; None where rows are too many
+    sizes: list[Ints32] | None = field(default_factory=list)
+    scripts: list[Bytes] = field(default_factory=list)  # of each row, where codes are
     numbers: list[Floats] = field(default_factory=list)  # of each row, where codes are
-    by_script: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))  # rows
+    by_script: Ints = field(default_factory=lambda: np.zeros(3, np.int64))  # rows
     unusable: Unusable = field(default_factory=Unusable)
     by_shard: dict[str, int] = field(default_factory=dict)  # usable rows
     damaged: dict[str, str] = field(default_factory=dict)  # shards left out, and why
@@ -187,12 +184,11 @@ class LabelledFiles:
         """Find where parts of equal size end: one look at the labels of all rows, eight bytes a row."""
         if isinstance(self.bins, int):
             parts, self.bins = self.bins, None
-            found = [
-                self._numbers(b) for path in self.shards if str(path) not in self.damaged for b in self.shard(path)
-            ]
-            self.bins = LabelBins.quantiles(np.concatenate(found), parts, self.label or "label").text
+            paths = [path for path in self.shards if str(path) not in self.damaged]
+            found = np.concatenate([self._numbers(batch) for path in paths for batch in self.shard(path)])
+            self.bins = LabelBins.quantiles(found, parts, self.label or "label").text
 
-    def _numbers(self, batch: Labelled) -> npt.NDArray[np.float64]:
+    def _numbers(self, batch: Labelled) -> Floats:
         return finite_numbers(batch.label.to_pylist(), -np.inf, f"{self.name}: labels in bins must be numbers")
 
     # ---- rows
@@ -284,13 +280,11 @@ def usable(
     return replace(found, numbers=numbers)
 
 
-def codes_of(label: pa.Array, known: dict[str, int]) -> npt.NDArray[np.int32]:
+def codes_of(label: pa.Array, known: dict[str, int]) -> Ints32:
     """Return labels as the numbers of a dictionary, which grows with those it does not know."""
     encoded = label.dictionary_encode()
-    table = np.array(
-        [known.setdefault(value, len(known)) for value in encoded.dictionary.to_pylist()] or [0], dtype=np.int32
-    )
-    return np.asarray(table[to_numbers(encoded.indices)])
+    numbers = [known.setdefault(value, len(known)) for value in encoded.dictionary.to_pylist()]
+    return np.asarray(np.array(numbers or [0], dtype=np.int32)[to_numbers(encoded.indices)])
 
 
 def label_counts(cells: dict[str, int], separator: str) -> dict[str, int]:

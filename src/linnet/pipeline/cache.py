@@ -14,7 +14,6 @@ import errno
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -32,6 +31,7 @@ from linnet.features.plan import documents
 from linnet.model.decision import Answers
 from linnet.model.model import Model
 from linnet.pipeline.events import bytes_of
+from linnet.solvers.matrix import BlockNumbers
 
 # ---- How much memory a run may take, and what it is spent on.
 #
@@ -52,12 +52,10 @@ def available() -> int:
         pages = os.sysconf("SC_PHYS_PAGES") if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}) else 1 << 21
         free = pages * 4096 // 2
     group = Path("/sys/fs/cgroup")
-    try:
+    with contextlib.suppress(OSError, ValueError):
         limit = (group / "memory.max").read_text(encoding="ascii").strip()
         if limit != "max":
             free = min(free, int(limit) - int((group / "memory.current").read_text(encoding="ascii")))
-    except (OSError, ValueError):
-        pass
     return max(0, free)
 
 
@@ -313,17 +311,15 @@ class StreamVocabulary:
         if not self.streams:
             return np.zeros(len(keys), np.int32)
         train, dev = np.cumsum(self.streams, axis=0).T
-        found = np.where(
-            keys < LATER, np.searchsorted(train, keys, "right"), np.searchsorted(dev, keys - LATER, "right")
-        )
-        return found.astype(np.int32)
+        first, later = np.searchsorted(train, keys, "right"), np.searchsorted(dev, keys - LATER, "right")
+        return np.where(keys < LATER, first, later).astype(np.int32)
 
 
 HEADER = 7  # numbers at the head of a chunk
 MOST_SCORES = 10_000_000  # of test rows that are held at a time: rows times outputs
 
 
-@contextmanager
+@contextlib.contextmanager
 def full_disk(folder: Path) -> Iterator[None]:
     """Turn a disk that fills up into one line."""
     try:
@@ -359,9 +355,8 @@ class Cache:
         self.folder, self.n_blocks, self.n_columns, self.counting = folder, n_blocks, n_columns, counting
         self.n_computed, self.n_numbers = n_computed, n_numbers
         self.numbers: Ints32 | None = None  # of columns, where some of those written are dropped
-        self.blocks = [
-            CacheBlock(folder / f"rows-{part}-{k:04d}", part) for part, n in blocks.items() for k in range(n)
-        ]
+        each = [(part, k) for part, n in blocks.items() for k in range(n)]
+        self.blocks = [CacheBlock(folder / f"rows-{part}-{k:04d}", part) for part, k in each]
         self._first = {part: next(k for k, b in enumerate(self.blocks) if b.part == part) for part in blocks}
         self._many = blocks
         self._bits = {part: np.random.PCG64([seed, 77, part]) for part in blocks}
@@ -457,9 +452,7 @@ class Cache:
         found_rows = SparseCounts(indptr, indices, counts, self.n_blocks, self.n_columns, computed)
         return found_rows if self.numbers is None else found_rows.keep(self.numbers), y, numbers
 
-    def visit(
-        self, groups: Iterable[tuple[int, ...]]
-    ) -> Iterator[tuple[tuple[int, ...], SparseCounts, Labels, Floats]]:
+    def visit(self, groups: Iterable[BlockNumbers]) -> Iterator[tuple[BlockNumbers, SparseCounts, Labels, Floats]]:
         """Yield (blocks, rows, classes, numbers) of groups of blocks; the next group is read while one is worked on."""
         wanted = list(groups)
         with ThreadPoolExecutor(1) as ahead:

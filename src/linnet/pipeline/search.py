@@ -10,8 +10,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linnet.array_types import Array, Bools, Floats, Ints
 from linnet.errors import LinnetError
 from linnet.features.blocks import AnyBlocks, Blocks, Chars, as_blocks, describe, split
 from linnet.features.plan import VARIATIONS, FeaturePlan
@@ -44,14 +44,14 @@ class Trial:
 
     settings: dict[str, Any]
     accuracy: float
-    right: npt.NDArray[np.bool_] = field(repr=False)
-    scores: npt.NDArray[np.float64] = field(repr=False)  # of the held-out rows
-    rows: npt.NDArray[np.int64] = field(repr=False)
-    y: npt.NDArray[Any] = field(repr=False)
+    right: Bools = field(repr=False)
+    scores: Floats = field(repr=False)  # of the held-out rows
+    rows: Ints = field(repr=False)
+    y: Array = field(repr=False)
     """The classes of the held-out rows."""
     metric: str = "accuracy"
     """What ``accuracy`` is: where rows have several labels it is their R-precision."""
-    soft: npt.NDArray[np.float64] | None = field(default=None, repr=False)
+    soft: Floats | None = field(default=None, repr=False)
     """The weights of the held-out rows as each class, where labels are distributions."""
 
 
@@ -89,17 +89,17 @@ class SearchRows:
     """
 
     rows: Any
-    y: npt.NDArray[Any]
+    y: Array
     n_entries: int
-    dev: npt.NDArray[np.int64] | None = None
-    weight: npt.NDArray[np.float64] | None = None
-    groups: npt.NDArray[np.int64] | None = None
-    given_weight: npt.NDArray[np.float64] | None = None
+    dev: Ints | None = None
+    weight: Floats | None = None
+    groups: Ints | None = None
+    given_weight: Floats | None = None
     other: tuple[AnyBlocks, ...] = ()
     """Other features worth trying."""
     cuts: tuple[int, ...] = ()
     """Values of min_df worth trying."""
-    count: Callable[[AnyBlocks, str, npt.NDArray[np.int64]], Any] | None = None
+    count: Callable[[AnyBlocks, str, Ints], Any] | None = None
     """count(features, tf, numbers) counts those rows again; None where their texts are not at hand."""
     most_entries: int = CALIBRATION["most_entries"]
     """Entries of the fit that calibrates, at most."""
@@ -138,12 +138,12 @@ def clearly_better(new: Trial, old: Trial) -> bool:
     return gained - lost > (0.5 if len(old.right) >= ENOUGH_ROWS else 1.0) * float(np.sqrt(gained + lost)) + 1.0
 
 
-def _differences(new: npt.NDArray[np.bool_], old: npt.NDArray[np.bool_]) -> tuple[int, int]:
+def _differences(new: Bools, old: Bools) -> tuple[int, int]:
     """Return on how many rows new alone is right, and old alone."""
     return int(np.sum(new & ~old)), int(np.sum(old & ~new))
 
 
-def _hopeless(new: npt.NDArray[np.bool_], old: npt.NDArray[np.bool_], folds: int) -> bool:
+def _hopeless(new: Bools, old: Bools, folds: int) -> bool:
     """Say after some folds whether new will hardly come out clearly better: clearly worse, or no better after three."""
     gained, lost = _differences(new, old[: len(new)])
     return lost - gained > float(np.sqrt(gained + lost)) or (folds >= PATIENT_FOLDS and gained <= lost)
@@ -255,7 +255,7 @@ class CalibrationFit:
 
     trial: Trial
     fitted: Scored
-    columns: npt.NDArray[np.int64]
+    columns: Ints
 
 
 def calibration_folds(plan: Plan, found: SearchResult, given: SearchRows) -> list[Fold]:
@@ -313,7 +313,7 @@ class _Trials:
     ) -> None:  # fmt: skip
         self.plan, self.given, self.folds, self.features, self.log = plan, given, folds, features, log
         self.n_classes, self.min_df, self.expected = n_classes, min_df, expected
-        self.scores: dict[str, list[npt.NDArray[np.float64]]] = {}
+        self.scores: dict[str, list[Floats]] = {}
         self.settings: dict[str, dict[str, Any]] = {}
         self.stopped = False
         self._counted: dict[tuple[str, str, bool], tuple[dict[int, CrossValidation], Any, Blocks]] = {}
@@ -369,13 +369,9 @@ class _Trials:
     def _outdone(self, settings: dict[str, Any]) -> bool:
         """Whether its ratio did clearly worse than another one with the same other settings."""
         tried = self.tried()
-        return any(
-            a.settings["ratio"] == settings["ratio"]
-            and {**a.settings, "ratio": b.settings["ratio"]} == b.settings
-            and clearly_better(b, a)
-            for a in tried
-            for b in tried
-        )
+        alike = [a for a in tried if a.settings["ratio"] == settings["ratio"]]
+        pairs = ((a, b) for a in alike for b in tried if {**a.settings, "ratio": b.settings["ratio"]} == b.settings)
+        return any(clearly_better(b, a) for a, b in pairs)
 
     def tried(self) -> tuple[Trial, ...]:
         """Return all trials, in order."""
@@ -458,9 +454,8 @@ class _Trials:
         """Judge settings on their next fold."""
         k = self._judged(settings)
         made = self._ahead.pop((_key(settings), k), None)
-        found, self._left[k] = made or self._fit(
-            settings, k, self.plan.threads, self.log.trial if self.log.on_event else None
-        )
+        told = self.log.trial if self.log.on_event else None
+        found, self._left[k] = made or self._fit(settings, k, self.plan.threads, told)
         if found.interrupted:  # solvers keep their weights on Ctrl-C; here it ends the search
             self.stopped = True
             if self.scores:

@@ -24,13 +24,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linnet import arithmetic
 from linnet._kernels import dual
-from linnet.array_types import Array, Bools, Floats, Ints32
+from linnet.array_types import Array, Bools, Floats, Ints32, Signs
 from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, ignore
-from linnet.solvers.matrix import LEAST, Matrix, RowBlocks
+from linnet.solvers.matrix import LEAST, BlockNumbers, Matrix, RowBlocks
 
 LANES = 8  # problems side by side: 32-bit weights and gains of a feature are then one cache line
 ROUGH = 1.0  # tolerance from which rows that were set aside are not visited once more at the end
@@ -41,7 +40,7 @@ class SVMProblem:
     """Rows and, for each binary problem, signs; x_ij = values_ij * gain_cj."""
 
     X: Matrix  # values float32 or float64, as the weights will be; gain: (n_problems, n_features) or (1, n_features)
-    signs: npt.NDArray[np.int8]  # (n_rows, n_problems), +1 or -1
+    signs: Signs  # (n_rows, n_problems), +1 or -1
     C: Floats  # (n_rows,): the cost of each row, or (n_rows, n_problems)
     rows: Ints32 | None = None  # which rows to visit; without, all
     start: Floats | None = None  # (n_rows, n_problems): a_i y_i to begin with; 0 for rows not visited
@@ -114,7 +113,7 @@ def table_of(n_features: int, gain: Array | None, first: int, n: int, lanes: int
 
 
 def hinge_of(
-    signs: npt.NDArray[np.int8], C: Array, place: tuple[int, int, int], *, squared: bool, bias_scale: float
+    signs: Signs, C: Array, place: tuple[int, int, int], *, squared: bool, bias_scale: float
 ) -> dual.HingeDual:
     """Return the duals of a group of problems, with variables of zero."""
     first, n, lanes = place
@@ -210,14 +209,14 @@ def solve(
     return Solution(*weights(), number, violation, all(g.done.all() for g in groups), groups=tuple(groups))
 
 
-def signs_of(y: Array, n_classes: int) -> npt.NDArray[np.int8]:
+def signs_of(y: Array, n_classes: int) -> Signs:
     """Return 1 for the class of an output and -1 for the rest, (n_rows, n_outputs); y may be an indicator matrix."""
     positive = y if y.ndim == 2 else (y == 1)[:, None] if n_classes == 2 else y[:, None] == np.arange(n_classes)
     return np.asarray(2 * positive.astype(np.int8) - 1, dtype=np.int8)
 
 
 def hinge_steps(
-    X: Matrix, signs: npt.NDArray[np.int8], cost: Floats, W: Array, b: Array,
+    X: Matrix, signs: Signs, cost: Floats, W: Array, b: Array,
     orders: Sequence[Ints32], *, squared: bool, bias_scale: float,
 ) -> tuple[Array, Array, float, int]:  # fmt: skip
     """Go on from weights: coordinate steps on the dual of  1/2 |w - W|^2 + sum_i cost_i loss_i,  a pass for each order.
@@ -296,7 +295,7 @@ def solve_blocks(
 
 
 def _improve(
-    X: Matrix, signs: npt.NDArray[np.int8], cost: Array, state: Array, orders: list[Ints32],
+    X: Matrix, signs: Signs, cost: Array, state: Array, orders: list[Ints32],
     squared: bool, scale: float, tol: float, g: _BlockProblems,
 ) -> None:  # fmt: skip
     """Improve the variables of one block for the problems of a group."""
@@ -316,7 +315,7 @@ def _improve(
     g.bias, state[mine, 0], state[mine, 1] = of.bias, of.alpha[:, : g.n].T, of.q[:, : g.n].T
 
 
-def _state(rows: RowBlocks, blocks: tuple[int, ...], n: int) -> Array:
+def _state(rows: RowBlocks, blocks: BlockNumbers, n: int) -> Array:
     """Return alpha and |x|^2 of each problem and row, (n_outputs, 2, n_rows); 0 and -1 (not known) at first."""
     state = rows.state(blocks, (rows.n_outputs, 2))
     if state is None:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import iadd
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -71,9 +71,8 @@ class Matrix:
         values = np.repeat(scale.astype(self.values.dtype), each)
         if len(self.values):
             values *= self.values
-        return Matrix(
-            np.ascontiguousarray(self.indptr[:: self.n_blocks]), self.indices, values, self.n_features, self.gain
-        )
+        indptr = np.ascontiguousarray(self.indptr[:: self.n_blocks])
+        return Matrix(indptr, self.indices, values, self.n_features, self.gain)
 
     def take(self, rows: Array) -> Matrix:
         """Return some rows, in the given order, as plain CSR.
@@ -112,12 +111,9 @@ class Matrix:
         """Take a scipy sparse matrix or array of any format."""
         csr = X.tocsr()
         dtype = np.float32 if csr.dtype == np.float32 else np.float64
-        return cls(
-            np.ascontiguousarray(csr.indptr, dtype=np.int64),
-            np.ascontiguousarray(csr.indices, dtype=np.int32),
-            np.ascontiguousarray(csr.data, dtype=dtype),
-            csr.shape[1],
-        )
+        indptr = np.ascontiguousarray(csr.indptr, dtype=np.int64)
+        indices = np.ascontiguousarray(csr.indices, dtype=np.int32)
+        return cls(indptr, indices, np.ascontiguousarray(csr.data, dtype=dtype), csr.shape[1])
 
     def dot(self, W: Array) -> Floats:
         """Return X W, (n_rows, n_outputs); W is (n_features, n_outputs). The gain is not applied."""
@@ -351,7 +347,9 @@ class TrainingSet:
 
 
 TOGETHER = 4  # blocks in memory at a time
-GroupRows = Iterator[tuple[tuple[int, ...], TrainingSet]]
+BlockNumbers: TypeAlias = tuple[int, ...]
+"""The blocks that are read together."""
+GroupRows = Iterator[tuple[BlockNumbers, TrainingSet]]
 
 
 @dataclass
@@ -363,7 +361,7 @@ class RowBlocks:
     for every class, twice whether such rows come twice: see :class:`TrainingSet`.
     """
 
-    read: Callable[[list[tuple[int, ...]]], GroupRows]
+    read: Callable[[list[BlockNumbers]], GroupRows]
     sizes: dict[int, int]
     folder: Path
     n_features: int
@@ -405,14 +403,14 @@ class RowBlocks:
     def _path(self, number: int) -> Path:
         return self.folder / f"state-{number:04d}"
 
-    def state(self, group: tuple[int, ...], shape: tuple[int, ...]) -> Floats | None:
+    def state(self, group: BlockNumbers, shape: tuple[int, ...]) -> Floats | None:
         """Return what was kept for the rows of some blocks, shape + (n_rows,); None where nothing was."""
         if not self._path(group[0]).exists():
             return None
         each = [np.fromfile(self._path(k)).reshape(*shape, 1 + self.twice, -1) for k in group]
         return np.concatenate(each, axis=-1).reshape(*shape, -1)
 
-    def keep_state(self, group: tuple[int, ...], state: Floats) -> None:
+    def keep_state(self, group: BlockNumbers, state: Floats) -> None:
         """Keep numbers for each row, (..., n_rows)."""
         ends = np.cumsum([self.sizes[k] for k in group])[:-1]
         state = state.reshape(*state.shape[:-1], 1 + self.twice, -1)
