@@ -294,9 +294,7 @@ class Dataset:
         >>> data.label_list(), data.distributions().tolist()
         (['good', 'bad'], [[0.4, 0.6], [1.0, 0.0]])
         """
-        return distributions(
-            np.stack([self.numbers(name) for name in self.label_columns.values()], axis=1), self.source
-        )
+        return distributions(np.stack(list(map(self.numbers, self.label_columns.values())), axis=1), self.source)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -323,12 +321,10 @@ class Dataset:
         whole = where.ndim == 1 and where.dtype.kind in "iu"
         if not whole or (len(where) and not 0 <= where.min() <= where.max() < len(self)):
             raise DataError(f"take needs a list of row numbers from 0 to {len(self) - 1}, got {where!r:.60}")
-        label = None if self.label is None else take(self.label, where)
+        text, label = take(self.text, where), None if self.label is None else take(self.label, where)
         also = {name: take(column, where) for name, column in self.also.items()}
         rows = self.source_rows[where]
-        return replace(
-            self, text=take(self.text, where), label=label, unusable=Unusable(), notes=(), also=also, taken=rows
-        )
+        return replace(self, text=text, label=label, unusable=Unusable(), notes=(), also=also, taken=rows)
 
     @cached_property
     def source_rows(self) -> np.ndarray:
@@ -387,13 +383,8 @@ class Dataset:
                 f"{self.source}: no row lies in one of the bins {found.text}; the numbers are {values.min():g} to {values.max():g}"
             )
         label = pa.chunked_array([strings([label for label in labels if label is not None])])
-        return replace(
-            kept,
-            label=label,
-            bins=found.text,
-            unusable=self.unusable,
-            notes=(*self.notes, *([in_no_bin(n, len(self))] if n else [])),
-        )
+        notes = (*self.notes, in_no_bin(n, len(self))) if n else self.notes
+        return replace(kept, label=label, bins=found.text, unusable=self.unusable, notes=notes)
 
     def split(
         self,

@@ -127,9 +127,8 @@ def open_file(place: str | os.PathLike[str], format: str | None, options: ReadOp
             raise DataError(f"{file.name} is not text: it looks like a binary file; {_KNOWN}")
         with explained(file.name, head, chosen):
             reader = chosen.open(file, options)
-            reader.source, reader.encoding, reader.codec, reader.format = (
-                file.name, file.encoding, file.compression, chosen.name,
-            )  # fmt: skip
+            reader.source, reader.format = file.name, chosen.name
+            reader.encoding, reader.codec = file.encoding, file.compression
             yield reader
 
 

@@ -67,9 +67,8 @@ class InputFile:
         if self.encoding == "utf-8":
             raw.read(len(mark))
         else:
-            raw = self._through(
-                raw, partial(pa.transcoding_input_stream, src_encoding=self.encoding, dest_encoding="utf-8")
-            )
+            decoder = partial(pa.transcoding_input_stream, src_encoding=self.encoding, dest_encoding="utf-8")
+            raw = self._through(raw, decoder)
         self._bytes = raw
 
     def _through(self, raw: Lookahead, decoder: Callable[[Any], Any]) -> Lookahead:

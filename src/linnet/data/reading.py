@@ -89,9 +89,8 @@ def read(
         decided = choice.text is not None and (choice.label is not None or labelled is False)
         chosen = [column for column in (choice.text, choice.label) if column is not None]
         names = list(dict.fromkeys([*chosen, *more])) if decided else None
-        rows = join(
-            [arrays.decoded(batch, names or reader.names) for batch in reader.batches(names)], names or reader.names
-        )
+        every = names or reader.names
+        rows = join([arrays.decoded(batch, every) for batch in reader.batches(names)], every)
         if not rows.rows:
             listed = f"has columns ({', '.join(reader.names[:10])}) but no rows"
             raise DataError(f"{reader.source} {'is empty: it holds no rows' if reader.how else listed}")
@@ -188,13 +187,11 @@ def _dataset(
     encoding = "windows-1252" if odd else reader.encoding
     decoded_as = [] if encoding in ("utf-8", "windows-1252") else [f"decoded as {encoding.upper()}"]
     how = "; ".join(part for part in (reader.how, choice.how) if part)
-    separator = multilabel if isinstance(multilabel, str) else None
+    separator = multilabel if isinstance(multilabel, str) and label is not None else None
     if multilabel is None and "lists" in batch.repairs.get(label_column or "", {}):
         separator = "|"
-    return Dataset(
-        text, label, source, text_column, label_column, how, unusable, (*decoded_as, *arrays.repair_notes(batch, names), *notes),
-        encoding, more, None if label is None else separator,
-    )  # fmt: skip
+    said = (*decoded_as, *arrays.repair_notes(batch, names), *notes)
+    return Dataset(text, label, source, text_column, label_column, how, unusable, said, encoding, more, separator)
 
 
 def _sorted_out(
@@ -394,11 +391,8 @@ class RowBatch:
 
 
 def _typed(kind: Any) -> bool:
-    types = pa.types
-    return bool(
-        types.is_primitive(kind) or types.is_boolean(kind) or types.is_temporal(kind) or types.is_decimal(kind)
-        or types.is_nested(kind) or types.is_null(kind)
-    )  # fmt: skip
+    types = pa.types  # truth values and times are primitive
+    return bool(types.is_primitive(kind) or types.is_decimal(kind) or types.is_nested(kind) or types.is_null(kind))
 
 
 def stream_rows(

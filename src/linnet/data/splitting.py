@@ -182,12 +182,7 @@ def fold_indices(
 
 def _checked(fractions: Sequence[float]) -> np.ndarray:
     shares = np.asarray(fractions, dtype=float)
-    if (
-        shares.ndim != 1
-        or len(shares) == 0
-        or not (shares > 0).all()
-        or not math.isclose(arithmetic.total(shares), 1.0)
-    ):
+    if shares.ndim != 1 or not (shares > 0).all() or not math.isclose(arithmetic.total(shares), 1.0):
         raise DataError(f"fractions must be positive and add up to 1; got {tuple(fractions)}")
     return shares
 

@@ -70,34 +70,29 @@ def word_lists(lists: Any, columns: Mapping[str, str] | None = None) -> list[Wor
 
 
 def _from_mapping(lists: Mapping[Any, Any], source: str, named: dict[str, str]) -> Iterator[WordEntry]:
-    numbers = [_is_number(v) for v in lists.values()]
+    numbers = [isinstance(v, int | float) and not isinstance(v, bool) for v in lists.values()]
     if any(numbers) and not all(numbers):
         odd = next(k for k, n in zip(lists, numbers, strict=True) if not n)
         raise DataError(f"{source}lists holds numbers, as of {{word: valence}}, but {odd!r} has {lists[odd]!r:.40}")
     if all(numbers):
-        yield from _weighted(lists, None, f"{source}the valences")
+        yield from _weighted(lists.items(), None, f"{source}the valences")
         return
     for label, words in lists.items():
         where = f"{source}the list of {label!r}"
         if isinstance(words, Mapping):
-            yield from _weighted(words, label, where)
+            yield from _weighted(words.items(), label, where)
         elif isinstance(words, str | os.PathLike):
             yield from _from_list_file(Path(words), label, named)
         elif isinstance(words, Iterable):
             ordered = sorted(words, key=str) if isinstance(words, set | frozenset) else words
-            for number, word in enumerate(ordered, 1):
-                yield _entry(word, label, 1.0, f"{where}, entry {number}")
+            yield from _weighted(((word, 1.0) for word in ordered), label, where)
         else:
             raise DataError(f"{where} must be words, {{word: weight}} or the path of a file, got {words!r:.60}")
 
 
-def _weighted(words: Mapping[Any, Any], label: Any, where: str) -> Iterator[WordEntry]:
-    for number, (word, weight) in enumerate(words.items(), 1):
+def _weighted(words: Iterable[tuple[Any, Any]], label: Any, where: str) -> Iterator[WordEntry]:
+    for number, (word, weight) in enumerate(words, 1):
         yield _entry(word, label, weight, f"{where}, entry {number}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _entry(word: Any, label: Any, weight: Any, where: str) -> WordEntry:

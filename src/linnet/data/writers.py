@@ -276,11 +276,17 @@ class ParquetWriter(ArrowWriter):
 
 
 def _long(kind: Any) -> bool:
-    types = pa.types
-    return bool(
-        types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind) or types.is_large_binary(kind)
-        or types.is_string_view(kind) or types.is_floating(kind) or types.is_nested(kind)
-    )  # fmt: skip
+    t = pa.types
+    tests = (
+        t.is_string,
+        t.is_large_string,
+        t.is_string_view,
+        t.is_binary,
+        t.is_large_binary,
+        t.is_floating,
+        t.is_nested,
+    )
+    return any(test(kind) for test in tests)
 
 
 def _json(row: dict[str, Any]) -> str:

@@ -238,11 +238,11 @@ def _open(file: InputFile, options: ReadOptions, dialect: Dialect) -> RecordRead
     if is_name_row(sample[0]) or has_header(_sample(head, dialect, _SAMPLE), given):
         _, end, _ = next(records(head, dialect))
         file.read(end)
-        reader = RecordReader(column_names(sample[0]), lambda names: iter(()))
+        names, how = column_names(sample[0]), ""
     else:
         names = [f"column_{number}" for number in range(1, len(sample[0]) + 1)]
-        listed = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-        reader = RecordReader(names, lambda names: iter(()), how=f"no header row (columns are called {listed})")
+        how = f"no header row (columns are called {names[0] if len(names) == 1 else f'{names[0]} to {names[-1]}'})"
+    reader = RecordReader(names, lambda names: iter(()), how)
     reader.batches = partial(_batches, file, options, dialect, reader)
     return reader
 
@@ -258,9 +258,8 @@ def _batches(
         reader.notes += islice(swallowed_lines(data, dialect, rows_before, n_rows), _MOST_NOTES)
         rows_before += n_rows
         if n_rows:
-            yield RawBatch(
-                {reader.names[index]: column for index, column in zip(keep, columns, strict=True)}, n_rows, bad
-            )
+            kept = [reader.names[index] for index in keep]
+            yield RawBatch(dict(zip(kept, columns, strict=True)), n_rows, bad)
 
 
 Parsed = tuple[list[pa.ChunkedArray], dict[int, Malformed], int]

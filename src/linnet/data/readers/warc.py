@@ -143,16 +143,18 @@ def rewrite_records(
         if texts is not None:
             content = texts[k].encode()
             head = _as_text(head, len(content))
-        values = (
-            (name, f"{v[k]:.6g}" if isinstance(v[k], float) else re.sub(r"[\r\n]", " ", v[k])) for name, v in fields
-        )
-        lines = "".join([f"{name}: {value}\r\n" for name, value in values])
+        lines = "".join([f"{name}: {_written(values[k])}\r\n" for name, values in fields])
         yield head + lines.encode() + b"\r\n" + content + b"\r\n\r\n"
+
+
+def _written(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else re.sub(r"[\r\n]", " ", value)
 
 
 def _as_text(head: bytes, length: int) -> bytes:
     """The header of a record whose content has become a clean text."""
-    head = re.sub(
-        rb"(?im)^(WARC-(Block|Payload)-Digest|WARC-Type|Content-Type|Content-Length)[ \t]*:.*\r?\n", b"", head
+    changed = rb"(?im)^(WARC-(Block|Payload)-Digest|WARC-Type|Content-Type|Content-Length)[ \t]*:.*\r?\n"
+    return (
+        re.sub(changed, b"", head)
+        + b"WARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n" % length
     )
-    return head + b"WARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n" % length
