@@ -83,10 +83,8 @@ class LeastSquares(DecisionModel):
 
     def solve(self, rows: TrainingSet) -> Weights:
         """Fit to encoded rows. Only lsqr has passes to report."""
-        problem = Squares(
-            rows.X, targets(rows.y, rows.n_classes), rows.weights, alpha=not_negative("alpha", self.alpha),
-            intercept=truth("fit_intercept", self.fit_intercept),
-        )  # fmt: skip
+        T, alpha = targets(rows.y, rows.n_classes), not_negative("alpha", self.alpha)
+        problem = Squares(rows.X, T, rows.weights, alpha=alpha, intercept=truth("fit_intercept", self.fit_intercept))
         self.solver_ = self._solver(problem)
         self.n_iter_, self.interrupted_ = 1, False
         if self.solver_ == "lsqr":
@@ -250,11 +248,8 @@ class _Bidiagonal:
 
     def __init__(self, problem: Squares, T: Floats) -> None:
         self.damp = np.sqrt(problem.alpha)
-        beta = _lengths(T)
-        self.u = _over(T, beta)
-        self.v = problem.transposed_dot(self.u)
-        self.alpha = _lengths(self.v)
-        self.v = _over(self.v, self.alpha)
+        self.u, beta = _unit(T)
+        self.v, self.alpha = _unit(problem.transposed_dot(self.u))
         self.w, self.W = self.v.copy(), np.zeros_like(self.v)
         self.rho_bar, self.phi_bar = self.alpha.copy(), beta
         self.lost = np.zeros_like(beta)  # what the damping keeps out of reach, squared
@@ -272,9 +267,7 @@ class _Bidiagonal:
 
     def step(self, problem: Squares) -> Floats:
         """Make one pass; returns |gradient| / |first gradient| of each output."""
-        self.u = problem.dot(self.v) - self.alpha * self.u
-        beta = _lengths(self.u)
-        self.u = _over(self.u, beta)
+        self.u, beta = _unit(problem.dot(self.v) - self.alpha * self.u)
         self.v = problem.transposed_dot(self.u) - beta * self.v
         self.alpha = _lengths(self.v)
         self.alpha[(beta <= self.noise) | (self.alpha <= self.noise)] = 0.0
@@ -302,3 +295,9 @@ def _lengths(M: Floats) -> Floats:
 
 def _over(M: Floats, lengths: Floats) -> Floats:
     return np.asarray(M / np.where(lengths > 0.0, lengths, 1.0))
+
+
+def _unit(M: Floats) -> tuple[Floats, Floats]:
+    """Return the columns with length 1, and their lengths."""
+    lengths = _lengths(M)
+    return _over(M, lengths), lengths

@@ -235,10 +235,8 @@ class NaiveBayes(_Settings, CountingModel, ProbabilityModel):
         """
         counted, estimate = statistics, one_of("estimate", self.estimate, ESTIMATES)
         alpha = np.mean(np.asarray(pseudo_counts(np.zeros(()), np.asarray(self.alpha, np.float64), estimate)))
-        every = Statistics(
-            np.array([arithmetic.total(counted.rows)]), arithmetic.total(counted.features, axis=1)[:, None]
-        )
-        pooled = Statistics(counted.rows + alpha * every.rows, counted.features + alpha * every.features)
+        rows, features = arithmetic.total(counted.rows), arithmetic.total(counted.features, axis=1)[:, None]
+        pooled = Statistics(counted.rows + alpha * rows, counted.features + alpha * features)
         self.class_log_prior_ = self._log_prior(counted.rows, estimate)
         form = self._estimate(pooled, "mle")
         assert form is not None  # noqa: S101 - naive Bayes of texts is linear

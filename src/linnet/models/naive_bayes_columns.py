@@ -171,9 +171,8 @@ class Moments:
         rows = self.rows + other.rows
         share = other.rows / np.where(rows > 0.0, rows, 1.0)
         apart = other.mean - self.mean
-        return Moments(
-            rows, self.mean + apart * share, self.squares + other.squares + apart * apart * self.rows * share
-        )
+        squares = self.squares + other.squares + apart * apart * self.rows * share
+        return Moments(rows, self.mean + apart * share, squares)
 
     def variance(self) -> tuple[Floats, Floats]:
         """Return the mean and the variance of each feature over all classes."""
@@ -297,9 +296,8 @@ class GaussianNB(NaiveBayes):
     def _form(self, m: Floats, v: Floats, none: Bools) -> Form:
         """Return the linear form over x, then x squared; some classes may be ruled out."""
         W = np.concatenate([m / v, -0.5 / v])
-        b = np.where(none, 0.0, self.class_log_prior_) - 0.5 * arithmetic.total(
-            arithmetic.log(2.0 * np.pi * v) + m * m / v, axis=0
-        )
+        total = arithmetic.total(arithmetic.log(2.0 * np.pi * v) + m * m / v, axis=0)
+        b = np.where(none, 0.0, self.class_log_prior_) - 0.5 * total
         return Form(W, b, (np.zeros_like(W), none.astype(np.float64)) if none.any() else None)
 
     def _keep(self, W: Array, b: Floats) -> None:

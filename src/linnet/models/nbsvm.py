@@ -103,9 +103,11 @@ class NBSVM(DecisionModel):
         """Fit to rows in blocks: count, then the SVM."""
         counted = rows.add_up(partial(label_statistics, statistics=self._statistics))
         each = [self._interpolation(one) for one in (counted.labels if rows.multilabel else (counted,))]
-        return self._fit_svm(
-            each, lambda svm, gain, on_epoch: svm.fit_blocks(replace(rows, gain=gain, on_epoch=on_epoch)), rows.on_epoch
-        )
+
+        def fit(svm: LinearSVM, gain: Floats32, on_epoch: OnEpoch) -> Weights:
+            return svm.fit_blocks(replace(rows, gain=gain, on_epoch=on_epoch))
+
+        return self._fit_svm(each, fit, rows.on_epoch)
 
     def _fit_svm(self, each: list[tuple[Any, Any]], fit: Callable[..., Weights], on_epoch: OnEpoch) -> Weights:
         """Fit the SVM and draw its weights towards naive Bayes; each has ratios and interpolation, of several labels one each."""

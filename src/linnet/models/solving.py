@@ -93,14 +93,7 @@ def fit_l1(model: Any, rows: TrainingSet, loss: Loss, passes: int) -> SolverResu
 
 
 def fit_sgd(
-    model: Any,
-    rows: TrainingSet,
-    sgd: solvers.SGD,
-    loss: str,
-    passes: int,
-    *,
-    cost: Floats | None = None,
-    bias_scale: float,
+    model: Any, rows: TrainingSet, sgd: solvers.SGD, loss: str, passes: int, *, cost: Floats | None, bias_scale: float
 ) -> Weights:
     """Descend on 1/2 |W|^2 + C sum_i s_i loss_i; returns one column for two classes.
 

@@ -152,9 +152,8 @@ class LinearSVM(StepModel):
             )  # fmt: skip
         solver, sgd, loss, passes = solving.read_solver(self, SOLVERS, LOSSES)
         if sgd is not None:
-            W, b = solving.fit_sgd(
-                self, rows, sgd, "hinge", passes, cost=_cost(self.cost, rows.n_classes), bias_scale=scale
-            )
+            cost = _cost(self.cost, rows.n_classes)
+            W, b = solving.fit_sgd(self, rows, sgd, "hinge", passes, cost=cost, bias_scale=scale)
             return W.astype(rows.X.values.dtype), b
         self._no_cost()
         if solver == "dual":

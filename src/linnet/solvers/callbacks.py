@@ -76,15 +76,12 @@ class History(list[Any]):
     def _repr_html_(self) -> str:
         from linnet.draw.markup import text_table
 
-        tried = [
-            [
-                ", ".join(f"{k}={v}" for k, v in e.items() if k not in ("kind", "dev_accuracy")),
-                f"{e['dev_accuracy']:.4f}",
-            ]
-            for e in self
-            if isinstance(e, dict) and e.get("kind") == "candidate"
-        ]
-        table = text_table([["settings", "dev accuracy"], *tried]) if tried else ""
+        rows = [["settings", "dev accuracy"]]
+        for e in self:
+            if isinstance(e, dict) and e.get("kind") == "candidate":
+                settings = ", ".join(f"{k}={v}" for k, v in e.items() if k not in ("kind", "dev_accuracy"))
+                rows.append([settings, f"{e['dev_accuracy']:.4f}"])
+        table = text_table(rows) if len(rows) > 1 else ""
         passes = [e for e in self if not isinstance(e, dict) or e.get("kind", "pass") == "pass"]
         drawn = Curves.of(passes)._repr_html_() if passes else ""
         return f"<div>{table}{drawn}</div>" if table or drawn else "<p>nothing was recorded</p>"

@@ -359,9 +359,8 @@ def _stepwise(
     def step(rate: float, rows: Array) -> float:
         nonlocal memory
         here = problem.some(w, rows)
-        move, _, memory = with_settings(solver, learning_rate=rate, schedule=Constant()).update(
-            here.gradient, memory, 0.0
-        )
+        optimiser = with_settings(solver, learning_rate=rate, schedule=Constant())
+        move, _, memory = optimiser.update(here.gradient, memory, 0.0)
         w[:] += move
         return here.loss
 

@@ -456,11 +456,8 @@ class Chain(Stepwise):
     def __init__(self, *links: Any) -> None:
         if not links or not isinstance(links[-1], Stepwise):
             raise LinnetError("a chain ends in an optimiser that takes steps, for example Chain(Clip(1.0), Adam())")
-        last = links[-1]
-        for name, value in (
-            ("links", links),
-            *((n, getattr(last, n)) for n in ("learning_rate", "schedule", "batch_size", "tol")),
-        ):
+        own = {name: getattr(links[-1], name) for name in ("learning_rate", "schedule", "batch_size", "tol")}
+        for name, value in {"links": links, **own}.items():
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:

@@ -317,10 +317,8 @@ def with_constant(X: Matrix, value: float) -> Matrix:
     """Return rows with one more feature, always so large; it has no gain."""
     ends = X.indptr[1:]
     gain = None if X.gain is None else np.pad(X.gain, ((0, 0), (0, 1)), constant_values=1.0)
-    return Matrix(
-        X.indptr + np.arange(len(X.indptr)), np.insert(X.indices, ends, X.n_features),
-        np.insert(X.values, ends, X.values.dtype.type(value)), X.n_features + 1, gain,
-    )  # fmt: skip
+    indices, values = np.insert(X.indices, ends, X.n_features), np.insert(X.values, ends, X.values.dtype.type(value))
+    return Matrix(X.indptr + np.arange(len(X.indptr)), indices, values, X.n_features + 1, gain)
 
 
 def _flat_gain(gain: Floats32, n_outputs: int) -> Floats:
