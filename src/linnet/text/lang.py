@@ -68,7 +68,8 @@ def adjectives(text: str, language: str = "en", pipeline: Any = None) -> list[To
 
 def _tagged(text: str, language: str, pipeline: Any) -> list[tuple[Token, str]]:
     if pipeline is not None:
-        return _spacy_tags(pipeline(text))
+        words = [t for t in pipeline(text) if not t.is_space]
+        return [(Token(t.text.casefold(), t.idx, t.idx + len(t.text)), t.tag_ or t.pos_) for t in words]
     tokens = tokenize(text, case="keep")
     out: list[tuple[Token, str]] = []
     ended = [0]
@@ -79,11 +80,6 @@ def _tagged(text: str, language: str, pipeline: Any) -> list[tuple[Token, str]]:
         tags = _tags(language, tuple(t.text for t in sentence))
         out += [(Token(t.text.casefold(), t.start, t.end), tag) for t, tag in zip(sentence, tags, strict=True)]
     return out
-
-
-def _spacy_tags(found: Any) -> list[tuple[Token, str]]:
-    words = [t for t in found if not t.is_space]
-    return [(Token(t.text.casefold(), t.idx, t.idx + len(t.text)), t.tag_ or t.pos_) for t in words]
 
 
 @lru_cache(KNOWN)

@@ -30,8 +30,7 @@ def apply(text: str, edits: Sequence[Edit]) -> str:
     """
     parts, at = [], 0
     for start, end, new in edits:
-        parts.append(text[at:start])
-        parts.append(new)
+        parts += [text[at:start], new]
         at = end
     parts.append(text[at:])
     return "".join(parts)

@@ -42,7 +42,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from linnet._kernels.text import Scratch, tokenise_text
-from linnet.array_types import Bytes, Ints
+from linnet.array_types import Bytes
 from linnet.errors import DataError, LinnetError, check_choice, nearest, require
 from linnet.files import read_text, write_atomic
 
@@ -117,15 +117,9 @@ def _cut(text: str, tokens: str, case: str) -> list[Token]:
     data = np.frombuffer(SURROGATES.sub("\ufffd", text).encode(), dtype=np.uint8)
     scratch = Scratch(len(data), room=0)
     found = _tokens(data, tokens, case, scratch) if text else []
-    places, at = scratch.token_places[:, : len(found)], _character_of(data)
+    places = scratch.token_places[:, : len(found)]
+    at = np.append(0, np.cumsum((data & 0xC0) != 0x80))  # how many characters begin before each byte, and in all
     return list(map(Token, found, (at[places[0] + 1] - 1).tolist(), at[places[1]].tolist()))
-
-
-def _character_of(data: Bytes) -> Ints:
-    """Return how many characters begin before each byte, and in all: the number of the character that begins there."""
-    out = np.zeros(len(data) + 1, dtype=np.int64)
-    np.cumsum((data & 0xC0) != 0x80, out=out[1:])
-    return out
 
 
 _CONTRACTED = (

@@ -94,9 +94,8 @@ class Zipf:
         lines = [f"{label:>{len(top)}} |{''.join(line)}".rstrip() for label, line in zip(labels, grid, strict=True)]
         foot = f"{'':>{len(top)}} +{'-' * width}"
         ends = f"{'':>{len(top)}}  rank 1{f'{len(self.counts):,}':>{width - 6}}"
-        return "\n".join(
-            [*lines, foot, ends, f"o count of a word, . the law {self.scale:,.0f} / rank^{self.exponent:.3f}"]
-        )
+        law = f"o count of a word, . the law {self.scale:,.0f} / rank^{self.exponent:.3f}"
+        return "\n".join([*lines, foot, ends, law])
 
     def to_svg(self, *, file: bool = True) -> str:
         """Draw the counts and the law on logarithmic axes, as an SVG file or (file=False) as part of a page."""
@@ -195,12 +194,8 @@ class Vocabulary:
             held.update(set(found))
             n += 1
         words = sorted(counts, key=lambda w: (-counts[w], w))
-        every = cls(
-            words,
-            np.array([counts[w] for w in words], dtype=np.int64),
-            np.array([held[w] for w in words], dtype=np.int64),
-            n, sum(counts.values()), tokens, case,
-        )  # fmt: skip
+        each, df = (np.array([known[w] for w in words], dtype=np.int64) for known in (counts, held))
+        every = cls(words, each, df, n, sum(counts.values()), tokens, case)
         return every if min_df <= 1 and size is None else every.cut(min_df=min_df, size=size)
 
     def __len__(self) -> int:

@@ -95,10 +95,9 @@ class CleaningReport:
     @property
     def adds_up(self) -> bool:
         """Whether kept and removed add up to the input, for documents and for lines."""
-        changed = sum(t.line_change for t in self.tallies.values())
-        return self.documents == self.kept_documents + sum(
-            self.removed_documents.values()
-        ) and self.lines + changed == self.kept_lines + sum(self.removed_lines.values())
+        documents = self.kept_documents + sum(self.removed_documents.values())
+        lines = self.kept_lines + sum(self.removed_lines.values()) - sum(t.line_change for t in self.tallies.values())
+        return (self.documents, self.lines) == (documents, lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with stable keys."""
@@ -399,10 +398,8 @@ class _Work:
         gone = [k for k, why in enumerate(reasons) if why is not None]
         if self.removed is not None and gone:
             part = chunk.take(gone)
-            columns: dict[str, Any] = {
-                "removed_by": strings([reasons[k] for k in gone]), "source": strings([chunk.source] * len(gone)),
-                "row": integers(part.rows),
-            }  # fmt: skip
+            why, source = strings([reasons[k] for k in gone]), strings([chunk.source] * len(gone))
+            columns: dict[str, Any] = {"removed_by": why, "source": source, "row": integers(part.rows)}
             for name, column in zip(part.table.column_names, part.table.columns, strict=True):
                 columns[f"{name}_" if name in columns else name] = column
             self.removed(pa.table(columns))
@@ -420,10 +417,8 @@ class _Work:
 
     def drop(self, chunk: Chunk, marked: Any, kind: str) -> Chunk:
         """Leave out the marked documents."""
-        marks = np.asarray(marked).tolist()
-        return self.without(
-            chunk, [self.gone(kind, text)[1] if mark else None for text, mark in zip(chunk.texts, marks, strict=True)]
-        )
+        pairs = zip(chunk.texts, np.asarray(marked).tolist(), strict=True)
+        return self.without(chunk, [self.gone(kind, text)[1] if mark else None for text, mark in pairs])
 
     def exact(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """Leave out documents that occurred before."""

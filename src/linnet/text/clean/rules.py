@@ -309,7 +309,8 @@ def html(text: str, block: str) -> list[Edit]:
     tags = _tags(text, block) if "<" in text else []
     if "&" not in text:
         return tags
-    decoded = _entities(text)
+    found = ((*match.span(), _decoded(match[0])) for match in _ENTITY.finditer(text))
+    decoded = [(start, end, new) for start, end, new in found if new is not None]
     return _merged(tags, decoded) if tags and decoded else tags or decoded
 
 
@@ -345,11 +346,6 @@ def _put(name: str) -> str:
     ('block', 'inline', '')
     """
     return _PUT.get(name.lower()) or ("inline" if ("-" in name or ":" in name) and len(name) > 2 else "")
-
-
-def _entities(text: str) -> list[Edit]:
-    found = ((*match.span(), _decoded(match[0])) for match in _ENTITY.finditer(text))
-    return [(start, end, new) for start, end, new in found if new is not None]
 
 
 @lru_cache(4096)
