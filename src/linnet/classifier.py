@@ -221,9 +221,8 @@ class TextClassifier(Estimator):
             before = {c: self.explain(text, c) for c in self.artefact.classes}
             predicted = self.classify(text)
         self.partial_fit([text], [label])
-        return explanations.learning_step(
-            text, label, predicted, before, {c: self.explain(text, c) for c in self.artefact.classes}
-        )
+        after = {c: self.explain(text, c) for c in self.artefact.classes}
+        return explanations.learning_step(text, label, predicted, before, after)
 
     def _learner(self, classes: Iterable[Any] | None = None) -> IncrementalLearner:
         from linnet.pipeline.learner import IncrementalLearner
@@ -266,10 +265,8 @@ class TextClassifier(Estimator):
 
         settings, model = self.artefact.card.get("settings", {}), self.artefact
         kind = MODELS.get(settings.get("model"), type(self.model)) if isinstance(self.model, str) else type(self.model)
-        known = kind().get_params()
-        own = {
-            name: settings[name] for name in known if name in settings and name not in ("class_weight", "random_state")
-        }
+        known = [name for name in kind().get_params() if name not in ("class_weight", "random_state")]
+        own = {name: settings[name] for name in known if name in settings}
         names = ("min_df", "max_df", "max_features", "hash_bits", "class_weight")
         return TextClassifier(
             self.model, features=model.blocks + model.computed, tf=model.tf, norm=model.norm, idf=settings.get("idf"),
@@ -500,9 +497,8 @@ class TextClassifier(Estimator):
         >>> found.separable, len(found.support)
         (True, 2)
         """
-        return explanations.separation(
-            self.artefact, texts, texts.label_list() if labels is None else labels, self.n_jobs
-        )
+        labels = texts.label_list() if labels is None else labels
+        return explanations.separation(self.artefact, texts, labels, self.n_jobs)
 
     def index(self, examples: Any) -> explanations.Index:
         """Lay out examples (a Dataset, (texts, labels) or texts) to find those most like a text; see ``nearest``."""

@@ -75,15 +75,11 @@ def sklearn_tags(
     """Return the tags of a "classifier" or a "transformer"; rows are those of its input, as scikit-learn names them."""
     from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags, TransformerTags
 
-    of_kind: dict[str, Any] = (
-        {"classifier_tags": ClassifierTags(poor_score=poor_score)}
-        if kind == "classifier"
-        else {"transformer_tags": TransformerTags(preserves_dtype=list(preserves_dtype))}
-    )
-    return Tags(
-        estimator_type=kind, target_tags=TargetTags(required=required), input_tags=InputTags(**rows),
-        requires_fit=requires_fit, **of_kind,
-    )  # fmt: skip
+    of_kind: dict[str, Any] = {"transformer_tags": TransformerTags(preserves_dtype=list(preserves_dtype))}
+    if kind == "classifier":
+        of_kind = {"classifier_tags": ClassifierTags(poor_score=poor_score)}
+    target, given = TargetTags(required=required), InputTags(**rows)
+    return Tags(estimator_type=kind, target_tags=target, input_tags=given, requires_fit=requires_fit, **of_kind)
 
 
 def above_zero(name: str, value: Any) -> float:

@@ -124,11 +124,8 @@ class Measured:
         out: dict[str, Any] = {"rows": len(self), "labels": np.bincount(self.best, minlength=n_classes).tolist()}
         for name, values in (("unknown", self.unknown), ("confidence", self.confidence)):
             edges = np.unique(np.quantile(values, EDGES[name], method="lower"))
-            out[name] = {
-                "edges": edges.tolist(),
-                "counts": np.bincount(np.searchsorted(edges, values), minlength=len(edges) + 1).tolist(),
-                "mean": math.fsum(values.tolist()) / len(self),
-            }
+            mean = math.fsum(values.tolist()) / len(self)
+            out[name] = {"edges": edges.tolist(), "counts": _binned(values, edges).tolist(), "mean": mean}
         return out
 
 
@@ -156,17 +153,19 @@ def drift(
     labels = {str(c): (float(a) / n_before, float(b) / n) for c, a, b in zip(model.classes, before, now, strict=True)}
     moved = max(labels.values(), key=lambda pair: abs(pair[1] - pair[0]))
     found = []
-    for name, what, mine in (
-        ("unknown", "share of unknown features", values.unknown),
-        ("confidence", "mean confidence", values.confidence),
-    ):
+    for name, what in (("unknown", "share of unknown features"), ("confidence", "mean confidence")):
+        mine = getattr(values, name)
         edges, counts = np.array(known[name]["edges"]), np.array(known[name]["counts"], dtype=np.int64)
-        p = _p_value(counts, np.bincount(np.searchsorted(edges, mine), minlength=len(edges) + 1))
+        p = _p_value(counts, _binned(mine, edges))
         found.append((name, float(known[name]["mean"]), float(mine.mean()), p, what))
     found.append(("labels", *moved, _p_value(before, now), "share of the label that moved most"))
     corrected = holm([one[3] for one in found]).tolist()
     signals = (Signal(name, a, b, p, q, what) for (name, a, b, p, what), q in zip(found, corrected, strict=True))
     return Drift(n, n_before, level, tuple(signals), labels)
+
+
+def _binned(values: Floats, edges: Array) -> Ints:
+    return np.bincount(np.searchsorted(edges, values), minlength=len(edges) + 1)
 
 
 def _p_value(before: Ints, now: Ints) -> float:

@@ -52,11 +52,10 @@ class ClassScores:
         >>> ClassScores.of("spam", 3, 4, 6, 0.95).f1
         0.6
         """
-        precision, recall, f1 = share(
-            np.array([hits, hits, 2 * hits]), np.array([predicted, support, support + predicted])
-        )
+        whole = np.array([predicted, support, support + predicted])
+        precision, recall, f1 = share(np.array([hits, hits, 2 * hits]), whole).tolist()
         return cls(
-            label, float(precision), float(recall), float(f1), support, predicted, wilson(hits, predicted, level),
+            label, precision, recall, f1, support, predicted, wilson(hits, predicted, level),
             wilson(hits, support, level), intervals.f1_wilson(hits, support + predicted - 2 * hits, level),
         )  # fmt: skip
 
@@ -255,10 +254,8 @@ class Evaluation:
                 counts = Counts(t, p, self.n_labels, drawn)
                 return np.stack([m.score(counts) for m in METRICS.values()], axis=1)
 
-            draws = min(self.draws, max(200, DRAWN // len(cells)))
-            found = intervals.bootstrap_many(
-                cells, scores, level=self.level, draws=draws, seed=self.seed, width=self.n_labels
-            )
+            how = {"draws": min(self.draws, max(200, DRAWN // len(cells))), "seed": self.seed, "width": self.n_labels}
+            found = intervals.bootstrap_many(cells, scores, level=self.level, **how)
         names = [name.replace("-", "_") for name in METRICS]
         return {**dict(zip(names, found, strict=True)), "accuracy": self.accuracy_interval}
 
@@ -678,10 +675,8 @@ def _ratio(part: Array, whole: Array, level: float) -> tuple[float, Interval]:
     total = float(whole.sum())
     if not total:
         return 0.0, (0.0, 1.0)
-    value = float(part.sum()) / total
-    return value, intervals.jackknife_interval(
-        value, (part - value * whole) / total, float(np.count_nonzero(whole)), level
-    )
+    value, n = float(part.sum()) / total, float(np.count_nonzero(whole))
+    return value, intervals.jackknife_interval(value, (part - value * whole) / total, n, level)
 
 
 def _means_of_f1(hits: Bools, T: Bools, P: Bools, level: float) -> dict[str, tuple[float, Interval]]:

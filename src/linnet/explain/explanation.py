@@ -255,23 +255,18 @@ def explanation_html(e: Explanation, n: int = 12) -> str:
 
 def neighbours_html(found: Sequence[Neighbour]) -> str:
     """Write the examples most like a text as a table."""
-    rows = [
-        [
-            f"{n.similarity:.3f}", safe(n.label),
-            f"{safe(n.text)}<br><small>row {n.row + 1:,}; in common: {safe(', '.join(n.shared))}</small>",
-        ]
-        for n in found
-    ]  # fmt: skip
+    rows = []
+    for n in found:
+        about = f"<small>row {n.row + 1:,}; in common: {safe(', '.join(n.shared))}</small>"
+        rows.append([f"{n.similarity:.3f}", safe(n.label), f"{safe(n.text)}<br>{about}"])
     return table(["similarity", "label", "example"], rows)
 
 
 def model_html(clf: TextClassifier) -> str:
     """Describe a fitted classifier in a notebook."""
     settings = [[safe(k), safe(v)] for k, v in clf.card.get("settings", {}).items() if v is not None]
-    tops = "".join(
-        f"<p><b>{safe(c)}</b>: {safe(', '.join(name for name, _ in clf.top_features(c, 12)))}</p>"
-        for c in clf.artefact.classes[:10]
-    )
+    best = {c: ", ".join(name for name, _ in clf.top_features(c, 12)) for c in clf.artefact.classes[:10]}
+    tops = "".join(f"<p><b>{safe(c)}</b>: {safe(names)}</p>" for c, names in best.items())
     passes = [entry for entry in clf.history_ if entry["kind"] == "pass"]
     curves = Curves.of(passes)._repr_html_() if passes else ""
     size = f"{clf.artefact.n_features:,} features, {len(clf.artefact.classes)} classes"

@@ -106,10 +106,8 @@ class Lists(Computed):
             lists += found
             weights += found.values()
             end[at[hashes[words]]] = len(lists)
-        return PhraseTable(
-            slots.slots, slots.shift, begin, end, np.array(lists, np.int32), np.array(weights, np.float64),
-            TOKENS["words"], CASES["fold"],
-        )  # fmt: skip
+        values = np.array(lists, np.int32), np.array(weights, np.float64)
+        return PhraseTable(slots.slots, slots.shift, begin, end, *values, TOKENS["words"], CASES["fold"])
 
     def matches(self, text: str) -> list[Match]:
         """Return the entries in a text, with their places: what the kernel adds up, in plain Python."""
@@ -149,11 +147,10 @@ class Lists(Computed):
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Lists:
         """Read back what ``to_dict`` wrote."""
-        made = cls.__new__(cls)
-        lists = {
-            str(one["list"]): {str(w): float(v) for w, v in zip(one["words"], one["valences"], strict=True)}
-            for one in values["lists"]
-        }
+        made, lists = cls.__new__(cls), {}
+        for one in values["lists"]:
+            pairs = zip(map(str, one["words"]), map(float, one["valences"]), strict=True)
+            lists[str(one["list"])] = dict(pairs)
         made._keep(lists, float(values["weight"]), str(values["source"]))
         return made
 

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -139,9 +140,6 @@ class Selection:
         return numbers, scores
 
 
-Columns = Ints
-
-
 def documents(name: str, value: float, n: int) -> float:
     """Read a number of documents (int) or a fraction of n documents (float)."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or not value >= 0:
@@ -154,13 +152,8 @@ def documents(name: str, value: float, n: int) -> float:
 
 
 def kept_columns(
-    rows: SparseCounts,
-    *,
-    min_df: float = 1,
-    max_df: float = 1.0,
-    max_features: int | None = None,
-    names: Callable[[Columns], Names],
-) -> Columns:
+    rows: SparseCounts, *, min_df: float, max_df: float, max_features: int | None, names: Callable[[Ints], Names]
+) -> Ints:
     """Return the columns to keep, in order: those in min_df to max_df documents, and of them the most frequent.
 
     Frequency is the total count, or where only presence was counted the number of documents. Of equally frequent ones
@@ -343,9 +336,7 @@ class FeaturePlan:
         if several or weight is not None:
             df = weighted_frequency(rows, weight)
         else:  # a row has one label; NumPy's sum over a short axis takes ten times as long
-            df = counts[:, 0].copy()
-            for column in counts.T[1:]:
-                df += column
+            df = reduce(np.add, counts.T)
         totals, n_every = arithmetic.total(counts, axis=0), float(arithmetic.total(df))
         gain = np.empty((1 if n_classes == 2 and not several else n_classes, rows.n_columns), dtype=np.float32)
         for k in range(0, rows.n_columns, CHUNK):  # in pieces that stay in the cache

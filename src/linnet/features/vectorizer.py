@@ -162,12 +162,10 @@ class Vectorizer(Estimator):
         if not rows.n_columns:
             raise DataError(f"there is no feature in {len(rows):,} texts: they are empty, or hold nothing to count")
 
-        kept = kept_columns(
-            rows, min_df=self.min_df, max_df=self.max_df, max_features=self.max_features,
-            names=partial(counted.names, pieces, blocks),
-        )  # fmt: skip
+        names = partial(counted.names, pieces, blocks)
+        kept = kept_columns(rows, min_df=self.min_df, max_df=self.max_df, max_features=self.max_features, names=names)
         if self.order == "name":
-            kept = kept[counted.names(pieces, blocks, kept).order()]
+            kept = kept[names(kept).order()]
         counted = counted.keep(kept)
         return counted.rows, counted.fingerprints, counted.names(pieces, blocks)
 
@@ -191,9 +189,8 @@ class Vectorizer(Estimator):
             y, n_classes = labels
             counts = rows.class_counts(y, n_classes)
             known = int(np.count_nonzero(self.document_frequency_))
-            weight *= arithmetic.power(
-                log_count_ratio(counts, n_features=known).max(axis=1).astype(np.float64), self.ratio
-            )
+            largest = log_count_ratio(counts, n_features=known).max(axis=1)
+            weight *= arithmetic.power(largest.astype(np.float64), self.ratio)
         return weight
 
     # ---- transforming
@@ -215,9 +212,8 @@ class Vectorizer(Estimator):
             return matrix
         names = self.get_feature_names_out()
         if output == "pandas":
-            return require("pandas", "set_output(transform='pandas')", "all").DataFrame.sparse.from_spmatrix(
-                matrix, columns=names
-            )
+            frame = require("pandas", "set_output(transform='pandas')", "all").DataFrame
+            return frame.sparse.from_spmatrix(matrix, columns=names)
         frames = require("polars", "set_output(transform='polars')", "all")
         return frames.DataFrame(matrix.toarray(), schema=names.tolist())
 

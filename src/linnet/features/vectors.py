@@ -136,10 +136,8 @@ class Vectors(Computed):
         """Return a weight a word and output, from a weight a dimension and output."""
         known = self.word_vectors
         weights = arithmetic.matmul(known.E.astype(np.float64), W.astype(np.float64)) * known.weight[:, None]
-        return Folded(
-            FoldedVectors(), known.fingerprints, known.weight, np.asarray(weights, dtype=np.float32),
-            tuple(f"{word} (vector)" for word in known.words),
-        )  # fmt: skip
+        names = tuple(f"{word} (vector)" for word in known.words)
+        return Folded(FoldedVectors(), known.fingerprints, known.weight, np.asarray(weights, dtype=np.float32), names)
 
     def with_tf(self, tf: str) -> Vectors:
         """Sum vectors as the model will: its tf is that of every block."""
@@ -267,9 +265,8 @@ def read_vectors(source: str, changed: int = 0, size: int = 0) -> WordVectors:
     kept = alone[at][order]
     if not len(kept):
         raise DataError(f"{source}: none of its {len(words):,} words is a word of a text")
-    return WordVectors(
-        tuple(words[k] for k in kept.tolist()), counted.fingerprints[column[order]], *_weighted(E[kept], kept)
-    )
+    known = tuple(words[k] for k in kept.tolist())
+    return WordVectors(known, counted.fingerprints[column[order]], *_weighted(E[kept], kept))
 
 
 def _of_text(path: Path) -> tuple[list[str], Array]:

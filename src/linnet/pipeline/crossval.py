@@ -103,9 +103,11 @@ class Weighting:
         if held_out is None:
             return on_epoch
         rows, y = held_out
-        return Callback(
-            on_epoch, judge=lambda found: float(correct(self.scores(rows, self.folded(found[0]), found[1]), y).mean())
-        )
+
+        def accuracy(found: Any) -> float:
+            return float(correct(self.scores(rows, self.folded(found[0]), found[1]), y).mean())
+
+        return Callback(on_epoch, judge=accuracy)
 
 
 def folded_best(weighting: Weighting, model: Any, found: tuple[Any, Any], on_epoch: OnEpoch | None) -> Fitted:
@@ -301,9 +303,8 @@ class CrossValidation:
         key = (fold, ratio, plan.idf)
         weights = self._weights.get(key)
         if weights is None:
-            weights = self._weights[key] = plan.weights(
-                part.train, y, self.n_classes, ratio, None if given_weight is None else given_weight[fold.train]
-            )
+            given = None if given_weight is None else given_weight[fold.train]
+            weights = self._weights[key] = plan.weights(part.train, y, self.n_classes, ratio, given)
         weighting = Weighting.of(model, weights, plan, self.blocks)
         rows = FittedRows(part.train, y, None if sample_weight is None else sample_weight[fold.train])
         W, b = fit_rows(weighting, model, rows, self.n_classes, threads, on_epoch)

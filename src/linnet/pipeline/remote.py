@@ -136,9 +136,8 @@ class RemoteRows(DiskRows):
 
     def _vocabulary(self) -> StreamVocabulary:
         meter, watch = self._meter("counting")
-        found: StreamVocabulary = self.engine.add_up(
-            count_shard, self.tasks, self.engine.broadcast(self.encoder), watch=watch
-        )
+        encoder = self.engine.broadcast(self.encoder)
+        found: StreamVocabulary = self.engine.add_up(count_shard, self.tasks, encoder, watch=watch)
         meter.end()
         return found
 

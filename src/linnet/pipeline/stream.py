@@ -22,10 +22,7 @@ from linnet.features.blocks import AnyBlocks, split
 from linnet.features.buffers import TextBuffer, text_buffers
 from linnet.features.counting import Counted, SparseCounts
 from linnet.features.derived import Derived, Texts
-from linnet.features.plan import (
-    weighted_counts,
-    weighted_frequency,
-)
+from linnet.features.plan import weighted_counts, weighted_frequency
 from linnet.files import temporary_folder
 from linnet.pipeline.cache import Budget, full_disk, return_freed
 from linnet.pipeline.crossval import FEW_ROWS
@@ -88,9 +85,8 @@ class Parts:
         """Take the parts of a data set whose labels, numbered in the order of their names, are these."""
         whole = np.zeros(len(codes), dtype=np.uint8)
         if len(shares) > 1:
-            for part, rows in zip(
-                shares, split_indices(codes.astype(np.int64), seed, tuple(shares.values())), strict=True
-            ):
+            each = split_indices(codes.astype(np.int64), seed, tuple(shares.values()))
+            for part, rows in zip(shares, each, strict=True):
                 whole[rows] = part
         return cls(whole)
 
@@ -227,8 +223,8 @@ class StreamResult:
     """The test scores of a run, the rows left out, and how the data were held."""
 
     evaluation: Any
-    unusable: Any
     rows: int
+    unusable: Any
     blocks: int
     cache_bytes: int
     features_met: int
@@ -237,10 +233,8 @@ class StreamResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what --json shows of the stream."""
-        return {
-            "rows": self.rows, "unusable": dict(self.unusable.counts), "blocks": self.blocks, "cache_bytes": self.cache_bytes,
-            "features_met": self.features_met, "lost": self.lost, "damaged": self.damaged,
-        }  # fmt: skip
+        kept = {name: value for name, value in vars(self).items() if name != "evaluation"}
+        return {**kept, "unusable": dict(self.unusable.counts)}
 
 
 def fit_stream(
@@ -291,6 +285,6 @@ def fit_stream(
         log.stage("test", f"testing on {store.test_rows.rows:,} rows")
         found = store.test_rows.evaluated(clf.model_, plan.threads, store.separator)
         return StreamResult(
-            found, store.scan.unusable, store.scan.rows, store.n_blocks, store.cache.written, store.met, store.lost,
+            found, store.scan.rows, store.scan.unusable, store.n_blocks, store.cache.written, store.met, store.lost,
             main.damaged,
         )  # fmt: skip

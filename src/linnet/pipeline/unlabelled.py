@@ -100,15 +100,13 @@ class _EM:
 
     def __init__(self, plan: Plan, labelled: MemoryRows, texts: list[TextBuffer], log: Log) -> None:
         self.plan, self.n_classes, n = _for_em(plan), len(labelled.classes), len(labelled.y)
-        self.settings = {
-            name: values[0] for name, values in axes_of(self.plan.features, many=False) if name != "features"
-        }
+        axes = axes_of(self.plan.features, many=False)
+        self.settings = {name: values[0] for name, values in axes if name != "features"}
         self.texts = np.arange(n, n + sum(map(len, texts)))
         self.soft = np.full((n + len(self.texts), self.n_classes), 1.0 / self.n_classes)
         given = np.ones(n) if labelled.weight is None else labelled.weight
-        self.soft[:n] = (
-            given if given.ndim == 2 else given[:, None] * (labelled.y[:, None] == np.arange(self.n_classes))
-        )
+        right = labelled.y[:, None] == np.arange(self.n_classes)
+        self.soft[:n] = given if given.ndim == 2 else given[:, None] * right
         self.store = labelled.with_texts(texts)
         self.store.count(self.plan, log)
         self.plan, self.rows = self.plan.with_features(self.store.features), self.store.rows
@@ -208,9 +206,8 @@ def _nearness(pieces: list[TextBuffer], seeds: list[list[str]]) -> Floats:
         if found:
             centres[k] = arithmetic.mean(E[found], axis=0)
     values = np.concatenate([block.values_of(piece) for piece in pieces])
-    near = arithmetic.matmul(
-        _unit(values - arithmetic.mean(values, axis=0)), _unit(centres - arithmetic.mean(centres, axis=0)).T
-    )
+    texts, classes = (_unit(X - arithmetic.mean(X, axis=0)) for X in (values, centres))
+    near = arithmetic.matmul(texts, classes.T)
     spread = arithmetic.norm(near.ravel()) / np.sqrt(near.size)
     return np.asarray(near / spread if spread > 0 else near)
 
