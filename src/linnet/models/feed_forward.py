@@ -108,12 +108,13 @@ class FeedForward(DecisionModel, ProbabilityModel):
         kept, held = self._held_out(of, rows.y, seed)
         weight = np.zeros(len(rows))
         weight[of.rows] = of.weight
+        rows = replace(rows, weight=weight)
         how = self._steps(len(kept), arithmetic.total(weight[kept]))
         net = start(shape, rows.X, kept, rng)
-        watch = _Watched(net, rows, weight, held, patience)
+        watch = _Watched(net, rows, held, patience)
         self.interrupted_ = False
         try:
-            train(net, rows.X, rows.y, weight, kept, how, rng, passes, watch)
+            train(net, rows, kept, how, rng, passes, watch)
         except KeyboardInterrupt:
             self.interrupted_ = True
         self.history_ = watch.history
@@ -154,10 +155,10 @@ class _Watched(Callback):
     the loss falls. Without held-out rows nothing stops it early, and the last weights are kept.
     """
 
-    def __init__(self, net: Net, rows: TrainingSet, weight: Floats, held: Ints32, patience: int) -> None:
+    def __init__(self, net: Net, rows: TrainingSet, held: Ints32, patience: int) -> None:
         super().__init__(rows.on_epoch, patience=patience)
         self.net, self.n_held = net, len(held)
-        self.X, self.y, self.weight = rows.X.take(held), rows.y[held], weight[held]
+        self.X, self.y, self.weight = rows.X.take(held), rows.y[held], rows.weights[held]
         self.lowest, self.waited = np.inf, 0
 
     def weights(self) -> Learned:

@@ -29,11 +29,12 @@ from linnet.solvers.network import finish
 
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds; three up to four times as many
 LITTLE_WORK = 20_000_000
-MOST_ENTRIES = 1_000_000  # entries of the training part that settings are tried on, where rows are many
-CALIBRATION = {"most_entries": 12_000_000, "most_dev": 8_000}
-"""Where the chosen settings are fitted once more, to calibrate."""
+CALIBRATION = (12_000_000, 8_000)
+"""Entries of the training part and rows that are held out, at most, where chosen settings are fitted once more to calibrate."""
 LEAST_ROWS = 3_000
 MOST_DEV = 3_000
+SIZES = (1_000_000, MOST_DEV)
+"""The same where settings are tried."""
 
 Fitted = tuple[Floats32, Any]
 
@@ -193,17 +194,15 @@ def choose_folds(
     dev: Ints | None,
     n_entries: int,
     seed: int,
-    groups: Ints | None = None,
-    *,
-    most_entries: int = MOST_ENTRIES,
-    most_dev: int = MOST_DEV,
+    groups: Ints | None,
+    sizes: Sequence[int] = SIZES,
 ) -> list[Fold]:
     """Return the folds that settings are judged on.
 
     The dev rows where there are some; five or three folds where rows are few, because a tenth of 5,000 rows is too few to tell
     80 from 81 %; else one held-out part, on a bounded number of entries. Rows of one group are never on both sides.
     """
-    everything = np.arange(len(y))
+    everything, (most_entries, most_dev) = np.arange(len(y)), sizes
     work = work_of(n_entries, n_classes)
     if dev is not None:
         held = [(np.setdiff1d(everything, dev), dev)]

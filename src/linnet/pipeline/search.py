@@ -101,7 +101,7 @@ class SearchRows:
     """Values of min_df worth trying."""
     count: Callable[[AnyBlocks, str, Ints], Any] | None = None
     """count(features, tf, numbers) counts those rows again; None where their texts are not at hand."""
-    most_entries: int = CALIBRATION["most_entries"]
+    most_entries: int = CALIBRATION[0]
     """Entries of the fit that calibrates, at most."""
 
 
@@ -262,9 +262,8 @@ def calibration_folds(plan: Plan, found: SearchResult, given: SearchRows) -> lis
     """Return the folds of a fit that calibrates, where the search took a sample of many rows; none where it had as many."""
     if not found.n_entries:
         return []
-    sizes = CALIBRATION | {"most_entries": min(CALIBRATION["most_entries"], given.most_entries)}
-    n_classes = found.n_classes
-    folds = choose_folds(given.y, n_classes, given.dev, found.n_entries, plan.seed, given.groups, **sizes)
+    sizes = min(CALIBRATION[0], given.most_entries), CALIBRATION[1]
+    folds = choose_folds(given.y, found.n_classes, given.dev, found.n_entries, plan.seed, given.groups, sizes)
     larger = any(len(one.train) > len(other.train) for one, other in zip(folds, found.judged_on, strict=True))
     return folds if larger else []
 

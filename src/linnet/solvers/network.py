@@ -30,7 +30,7 @@ from linnet.array_types import Array, Floats, Floats32, Ints, Ints32
 from linnet.errors import DataError
 from linnet.solvers.callbacks import Epoch
 from linnet.solvers.losses import log_sigmoid, sigmoid
-from linnet.solvers.matrix import Matrix
+from linnet.solvers.matrix import Matrix, TrainingSet
 
 
 @dataclass(frozen=True)
@@ -210,6 +210,9 @@ class Steps:
     clip: float = 0.0
 
 
+After = Callable[[Epoch], bool]
+
+
 @dataclass(frozen=True)
 class Net:
     """Embeddings (n_features, dim) and the numbers of the dense layers, one after another."""
@@ -250,22 +253,15 @@ def start(shape: Shape, X: Matrix, rows: Ints32, rng: np.random.Generator) -> Ne
 
 
 def train(
-    net: Net,
-    X: Matrix,
-    y: Ints32,
-    weight: Floats,
-    rows: Ints32,
-    how: Steps,
-    rng: np.random.Generator,
-    passes: int,
-    after: Callable[[Epoch], bool],
-) -> int:
-    """Change the net in place, pass after pass, until one is the last or ``after`` says so; returns the passes made.
+    net: Net, of: TrainingSet, rows: Ints32, how: Steps, rng: np.random.Generator, passes: int, after: After
+) -> None:
+    """Change the net in place by some rows of a training set, pass after pass, until one is the last or ``after`` says so.
 
     KeyboardInterrupt goes through; the net then is as the last whole batch left it.
     """
+    X = of.X
     gradient = network.NetGradient(
-        y, weight, net.theta, n_features=X.n_features, dim=net.shape.dim, hidden=net.shape.hidden,
+        of.y, of.weights, net.theta, n_features=X.n_features, dim=net.shape.dim, hidden=net.shape.hidden,
         room=_room(X, rows, how.batch), smoothing=how.smoothing,
     )  # fmt: skip
     steps = network.NetSteps(
@@ -278,8 +274,7 @@ def train(
         if not isfinite(gradient.loss):
             raise DataError(f"in pass {number} the weights ran away to infinity; lower learning_rate={how.rate:g}")
         if after(Epoch(number, gradient.loss, 1.0, len(rows))):
-            return number
-    return passes
+            return
 
 
 def _room(X: Matrix, rows: Ints32, batch: int) -> int:

@@ -343,14 +343,10 @@ class ProximalGradient(Whole):
 
 # ---- rows in blocks on disk
 
-TOL = 1e-5
-MOST_STEPS = 100
-
 
 def fit_sum(
-    model: Any, objective: SmoothObjective, rows: RowBlocks, *, tol: float = TOL, most: int = MOST_STEPS,
-    start: Floats | None = None, made: int = 0,
-) -> Weights:  # fmt: skip
+    model: Any, objective: SmoothObjective, rows: RowBlocks, *, tol: float, most: int, start: Floats | None, made: int
+) -> Weights:
     """Minimise the objective over all blocks by Newton's method; Ctrl-C keeps the weights so far.
 
     start is a point to go on from, made the epochs that led there; they count. Sets the model's n_iter_ and interrupted_.

@@ -122,7 +122,7 @@ class Level:
 
 def levels_for(y: Array, n_classes: int, dev: Ints | None, n_entries: int, seed: int) -> list[Level]:
     """Return the levels, the smallest first; entries are those of the default features."""
-    chosen = tuple(choose_folds(y, n_classes, dev, n_entries, seed))
+    chosen = tuple(choose_folds(y, n_classes, dev, n_entries, seed, None))
     y = strata(y)
     if len(chosen) > 1:
         base = Level(f"{len(chosen)} folds", chosen, base=True)
