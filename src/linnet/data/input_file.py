@@ -27,13 +27,7 @@ import pyarrow as pa
 from linnet.errors import DataError, no_such_file
 from linnet.files import codec_of, open_atomic
 
-_BOMS = [
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-]
+_BOMS = {"utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)}
 _HEAD = 1 << 16
 _PAUSE = 0.05  # seconds without a byte, after which a live source pauses
 
@@ -63,10 +57,10 @@ class InputFile:
         if self.compression is not None:
             raw = self._through(raw, partial(pa.CompressedInputStream, compression=self.compression))
         head = raw.peek(_HEAD)
-        mark, self.encoding = next((bom for bom in _BOMS if head.startswith(bom[0])), (b"", "utf-8"))
-        if self.encoding == "utf-8":
-            raw.read(len(mark))
-        else:
+        self.encoding = next((name for name, marks in _BOMS.items() if head.startswith(marks)), "utf-8")
+        if head.startswith(codecs.BOM_UTF8):
+            raw.read(len(codecs.BOM_UTF8))
+        elif self.encoding != "utf-8":
             decoder = partial(pa.transcoding_input_stream, src_encoding=self.encoding, dest_encoding="utf-8")
             raw = self._through(raw, decoder)
         self._bytes = raw
@@ -132,9 +126,6 @@ class Lookahead:
         rest = self._pull(size - len(head), head) if len(head) < size else b""
         return head + rest if head else rest
 
-    def readable(self) -> bool:
-        return True
-
     def close(self) -> None:
         """Closing is the business of the source."""
 
@@ -162,8 +153,6 @@ class Lookahead:
 
 
 def _open(path: Path) -> io.BufferedIOBase:
-    if path.is_dir():
-        raise IsADirectoryError(path)
     try:
         return path.open("rb")
     except FileNotFoundError:
