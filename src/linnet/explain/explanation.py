@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from linnet.explain.nearest import Neighbour
     from linnet.explain.parts import DocumentChunk
 
-FACTS = (
-    "label", "against", "score", "probability", "against_probability", "bias", "placeless", "exact", "method",
-)  # fmt: skip
+FACTS = ("label", "against", "score", "probability", "against_probability", "bias", "placeless", "exact", "method")
 _PIECE = re.compile(r"\s+|[\w'’]+|[^\w\s'’]+")  # blanks, words, signs
 
 

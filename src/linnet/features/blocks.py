@@ -53,13 +53,8 @@ if TYPE_CHECKING:
 
 Values = Floats32  # (n_texts, n_columns)
 
-COMPUTED = {
-    "functions": ("functions", "Functions"),
-    "lists": ("lists", "Lists"),
-    "lengths": ("blocks", "Lengths"),
-    "column": ("columns", "Column"),
-    "vectors": ("vectors", "Vectors"),
-}
+_HOMES = {"functions": "functions", "lists": "lists", "lengths": "blocks", "column": "columns", "vectors": "vectors"}
+COMPUTED = {name: (module, name.capitalize()) for name, module in _HOMES.items()}
 """The computed blocks by name: where each lives, because most models need none of them."""
 
 DERIVED = {kind.lower(): ("language", kind) for kind in ("Bpe", "WordPiece", "Lemmas", "Stems", "Pos", "Adjectives")}

@@ -48,6 +48,7 @@ from linnet.solvers.callbacks import Weights
 from linnet.solvers.matrix import Matrix, TrainingSet
 
 ESTIMATES = ("mle", "map", "predictive")
+GRID = (("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),)
 LOG_ZERO = -744.4400719213812
 """What log 0 counts as in coef_ and intercept_: the logarithm of the smallest double."""
 
@@ -392,7 +393,7 @@ class MultinomialNB(NaiveBayes):
     [5.0, 5.0]
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(idf=False, norm=None, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),))
+    plan: ClassVar[FeaturePlan] = FeaturePlan(idf=False, norm=None, grid=GRID)
     traits: ClassVar[Traits] = Traits(
         sums="statistics", non_negative=True, poor_score=True, incremental=True, bytes_per_weight=90
     )
@@ -488,9 +489,7 @@ class BernoulliNB(NaiveBayes):
     [[0.6667, 0.3333]]
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(
-        features=(Words(1, 2),), idf=False, norm=None, grid=(("alpha", (1.0, 0.01, 0.03, 0.1, 0.3, 3.0)),)
-    )
+    plan: ClassVar[FeaturePlan] = FeaturePlan(features=(Words(1, 2),), idf=False, norm=None, grid=GRID)
     traits: ClassVar[Traits] = Traits(
         sums="statistics", presence=True, poor_score=True, incremental=True, bytes_per_weight=110
     )

@@ -127,13 +127,8 @@ _CONTRACTED = (
     "oughtn't shan't shouldn't wasn't weren't won't wouldn't"
 )
 _PLAIN = "not no never none nobody nothing nowhere neither nor cannot without hardly scarcely barely n't nope"
-NEGATIONS = tuple(
-    dict.fromkeys(
-        form
-        for word in f"{_PLAIN} {_CONTRACTED} {_CONTRACTED.replace(chr(39), '')}".split()
-        for form in (word, word.capitalize(), word.upper())
-    )
-)
+_NEGATIVE = f"{_PLAIN} {_CONTRACTED} {_CONTRACTED.replace(chr(39), '')}".split()
+NEGATIONS = tuple(dict.fromkeys(form for word in _NEGATIVE for form in (word, word.capitalize(), word.upper())))
 """The words, in small letters, with a capital and in capitals; contractions also without their apostrophe."""
 
 STOPS = ".,:;!?()[]{}\u2013\u2014\u2026"

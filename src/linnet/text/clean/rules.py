@@ -331,11 +331,8 @@ def _tags(text: str, block: str) -> list[Edit]:
     return found
 
 
-_PUT = {
-    **dict.fromkeys(_BLOCK.split(), "block"),
-    **dict.fromkeys(_INLINE.split(), "inline"),
-    **dict.fromkeys(_RAW.split(), "raw"),
-}
+_KINDS = {"block": _BLOCK, "inline": _INLINE, "raw": _RAW}
+_PUT = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
 
 @lru_cache(1024)
