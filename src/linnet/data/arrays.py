@@ -273,10 +273,8 @@ def cells(values: Iterable[Any]) -> pa.Array:
     found = list(values)
     given = [value for value in found if value is not None]
     if given and all(isinstance(value, list | tuple | set | frozenset) for value in given):
-        rows = [
-            None if v is None else [printable(one) for one in (sorted(v) if isinstance(v, set | frozenset) else v)]
-            for v in found
-        ]
+        ordered = (sorted(value) if isinstance(value, set | frozenset) else value for value in found)
+        rows = [None if value is None else list(map(printable, value)) for value in ordered]
         return pa.array(rows, pa.list_(pa.string()))
     return strings(map(printable, found))
 

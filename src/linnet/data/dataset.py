@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,8 @@ from linnet.values import alike, is_number
 
 ROUNDING = 0.02  # how far from 1 probabilities may add up: those of a file are rounded
 FEW = 10  # rows: so many labels may all differ, in an example
+PerRow: TypeAlias = str | Sequence[Any] | np.ndarray | None
+"""The name of a column, or one value a row."""
 
 
 def are_scattered(labels: Collection[Any], n_rows: int) -> bool:
@@ -387,12 +389,7 @@ class Dataset:
         return replace(kept, label=label, bins=found.text, unusable=self.unusable, notes=notes)
 
     def split(
-        self,
-        seed: int = 0,
-        fractions: Sequence[float] = (0.8, 0.1, 0.1),
-        *,
-        groups: str | Sequence[Any] | np.ndarray | None = None,
-        time: str | Sequence[Any] | np.ndarray | None = None,
+        self, seed: int = 0, fractions: Sequence[float] = (0.8, 0.1, 0.1), *, groups: PerRow = None, time: PerRow = None
     ) -> tuple[Dataset, ...]:
         """Divide the rows into parts, by default train, dev and test, each with every class in its share.
 
@@ -417,7 +414,7 @@ class Dataset:
             parts = split_indices(self._codes(), seed, fractions, groups=self.group_numbers(groups))
         return tuple(self.take(rows) for rows in parts)
 
-    def group_numbers(self, groups: str | Sequence[Any] | np.ndarray | None) -> np.ndarray | None:
+    def group_numbers(self, groups: PerRow) -> np.ndarray | None:
         """Return the group of each row as a number, from a column, "duplicates" or one value a row.
 
         Rows without a value are groups of their own.
@@ -439,15 +436,13 @@ class Dataset:
 
     def _codes(self) -> np.ndarray:
         """The class of each row as a number, in the order of the sorted labels; rows without a label come last."""
-        codes = np.zeros(len(self), dtype=np.int64)
-        if self.label is None or not len(self):
-            return codes
-        counts = self.counts
+        if self.label is None:
+            return np.zeros(len(self), dtype=np.int64)
+        counts, labels = self.counts, self.label.to_pylist()
         place = {label: k for k, label in enumerate(counts)}
         if self.separator is not None:  # the rarest label of a row decides
-            rarest = (min(row, key=counts.__getitem__, default=None) for row in self.label_sets())
-            return np.array([len(place) if label is None else place[label] for label in rarest])
-        return np.array([place.get(label, len(place)) for label in self.label.to_pylist()], dtype=np.int64)
+            labels = [min(row, key=counts.__getitem__, default=None) for row in self.label_sets()]
+        return np.array([place.get(label, len(place)) for label in labels], dtype=np.int64)
 
     def write_unusable(self, path: str | os.PathLike[str]) -> None:
         """Write the rows that were left out as CSV: row, line, reason, detail, label, text. Whole or not at all."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from linnet.array_types import Bools, Ints
 from linnet.data import arrays
 from linnet.data.columns import ColumnChoice, by_content, by_name, given
 from linnet.data.formats import open_file
@@ -115,12 +117,8 @@ def label_columns_of(pattern: str | None, reader: RecordReader) -> dict[str, str
     if pattern is None:
         return {}
     before, star, after = pattern.partition("*")
-    long = len(before) + len(after)
-    found = {
-        name[len(before) : len(name) - len(after)]: name
-        for name in sorted(reader.names)
-        if name.startswith(before) and name.endswith(after) and len(name) > long
-    }
+    named = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL)
+    found = {match[1]: match[0] for match in map(named.fullmatch, sorted(reader.names)) if match}
     if not star or "*" in after or len(found) < 2:
         raise DataError(
             f"{reader.source}: label_columns must be a pattern with one star that names two columns or more, such as p_*; "
@@ -207,12 +205,7 @@ def _sorted_out(
 
 
 def account(
-    batch: RawBatch,
-    bad: np.ndarray,
-    empty: np.ndarray,
-    text: pa.ChunkedArray,
-    label: pa.ChunkedArray | None,
-    first_row: int = 1,
+    batch: RawBatch, bad: Ints, empty: Bools, text: pa.ChunkedArray, label: pa.ChunkedArray | None, first_row: int = 1
 ) -> Unusable:
     """The rows `bad` of a batch, each with its reason and with what is known of it."""
 
@@ -430,26 +423,23 @@ def open_rows(
     the batches end or are abandoned.
     """
     options = ReadOptions(text, label, _BATCH_BYTES, batch_rows, streaming=True, records=records)
+
+    def batches(choice: ColumnChoice, opened: contextlib.ExitStack) -> Generator[RowBatch, None, None]:
+        with opened:
+            decided = choice.text is not None and (choice.label is not None or not labelled)
+            chosen = [column for column in (choice.text, choice.label, *more) if column]
+            first = 1
+            for raw in reader.batches(None if every or not decided else list(dict.fromkeys(chosen))):
+                if not raw.rows:
+                    continue
+                if not decided:
+                    columns, known = arrays.decoded(raw, free).columns, reader.not_text
+                    choice = by_content(columns, choice, labelled=labelled, source=reader.source, not_text=known)
+                    decided = True
+                yield RowBatch(raw, choice, first, reader, more, labelled)
+                first += raw.rows
+
     with contextlib.ExitStack() as stack:
         reader = stack.enter_context(open_reader(source, format, options))
         choice, more, free = choose(reader, text, label, also)
-        return reader, _row_batches(reader, choice, free, more, every, labelled, stack.pop_all())
-
-
-def _row_batches(
-    reader: RecordReader, choice: ColumnChoice, free: list[str], more: list[str], every: bool, labelled: bool,
-    stack: contextlib.ExitStack,
-) -> Generator[RowBatch, None, None]:  # fmt: skip
-    with stack:
-        decided = choice.text is not None and (choice.label is not None or not labelled)
-        chosen = [column for column in (choice.text, choice.label, *more) if column]
-        first = 1
-        for raw in reader.batches(None if every or not decided else list(dict.fromkeys(chosen))):
-            if not raw.rows:
-                continue
-            if not decided:
-                columns = arrays.decoded(raw, free).columns
-                choice = by_content(columns, choice, labelled=labelled, source=reader.source, not_text=reader.not_text)
-                decided = True
-            yield RowBatch(raw, choice, first, reader, more, labelled)
-            first += raw.rows
+        return reader, batches(choice, stack.pop_all())

@@ -277,16 +277,8 @@ class ParquetWriter(ArrowWriter):
 
 def _long(kind: Any) -> bool:
     t = pa.types
-    tests = (
-        t.is_string,
-        t.is_large_string,
-        t.is_string_view,
-        t.is_binary,
-        t.is_large_binary,
-        t.is_floating,
-        t.is_nested,
-    )
-    return any(test(kind) for test in tests)
+    texts = (t.is_string, t.is_large_string, t.is_string_view, t.is_binary, t.is_large_binary)
+    return any(test(kind) for test in (*texts, t.is_floating, t.is_nested))
 
 
 def _json(row: dict[str, Any]) -> str:

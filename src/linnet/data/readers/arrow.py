@@ -71,9 +71,8 @@ def schema_reader(schema: Any, read: Callable[[list[str]], Iterable[Any]], check
     shown = column_names(schema.names)
 
     def batches(names: Sequence[str] | None) -> Iterator[RawBatch]:
-        keep = [
-            name for name, name_shown in zip(schema.names, shown, strict=True) if names is None or name_shown in names
-        ]
+        pairs = zip(schema.names, shown, strict=True)
+        keep = [name for name, name_shown in pairs if names is None or name_shown in names]
         for batch in read(keep):
             for name, column in zip(batch.schema.names, batch.columns, strict=True) if checked else ():
                 _check(name, column, checked)

@@ -300,23 +300,15 @@ def _arrow_csv(
         bad.append((row.number, row.actual_columns, row.text))
         return "skip"
 
-    names = [str(index) for index in range(width)]
+    names, quote, on_bad = list(map(str, range(width))), '"' if dialect.quoting else False, note if note_bad else None
+    kinds, wanted = dict.fromkeys(names, pa.binary()), [names[index] for index in keep]
+    read = pacsv.ReadOptions(use_threads=block == _THREAD_BLOCK, block_size=min(block, 2**31 - 1), column_names=names)
+    parse = pacsv.ParseOptions(
+        delimiter=dialect.delimiter, quote_char=quote, newlines_in_values=dialect.quoting, invalid_row_handler=on_bad
+    )
+    convert = pacsv.ConvertOptions(column_types=kinds, include_columns=wanted, strings_can_be_null=False)
     try:
-        table = pacsv.read_csv(
-            pa.BufferReader(data),
-            pacsv.ReadOptions(use_threads=block == _THREAD_BLOCK, block_size=min(block, 2**31 - 1), column_names=names),
-            pacsv.ParseOptions(
-                delimiter=dialect.delimiter,
-                quote_char='"' if dialect.quoting else False,
-                newlines_in_values=dialect.quoting,
-                invalid_row_handler=note if note_bad else None,
-            ),
-            pacsv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.binary()),
-                include_columns=[names[index] for index in keep],
-                strings_can_be_null=False,
-            ),
-        )
+        table = pacsv.read_csv(pa.BufferReader(data), read, parse, convert)
     except pa.ArrowInvalid:
         return None, []
     return table.columns, bad

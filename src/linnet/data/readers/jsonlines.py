@@ -183,9 +183,8 @@ def rewrite_lines(
     ends = np.concatenate([[-1], np.flatnonzero(np.frombuffer(data, np.uint8) == 10), [len(data)]])
     at = np.asarray(batch.lines, dtype=np.int64)[list(rows)] - line
     keys = [json.dumps(name, ensure_ascii=False) for name in added]
-    shown = {
-        v: json.dumps(v, ensure_ascii=False) for column in added.values() for v in set(column) if isinstance(v, str)
-    }
+    distinct = set(itertools.chain.from_iterable(added.values()))
+    shown = {value: json.dumps(value, ensure_ascii=False) for value in distinct if isinstance(value, str)}
     columns = [[f"{v:.6g}" if isinstance(v, float) else shown[v] for v in values] for values in added.values()]
     for k, (start, end) in enumerate(zip((ends[at] + 1).tolist(), ends[at + 1].tolist(), strict=True)):
         raw = data[start:end].rstrip()

@@ -61,10 +61,8 @@ def line_reader(
         first = 1
         for data in line_pieces(file, options):
             lines = split_lines(data)
-            columns = {
-                name: pa.chunked_array([column]) if isinstance(column, pa.Array) else column
-                for name, column in parse(lines, wanted).items()
-            }
+            found = parse(lines, wanted)
+            columns = {name: pa.chunked_array([c]) if isinstance(c, pa.Array) else c for name, c in found.items()}
             yield RawBatch(columns, len(lines), lines=range(first, first + len(lines)))
             first += len(lines)
 
