@@ -458,8 +458,7 @@ def _is_table(values: Any) -> bool:
 def _truth(labels: list[Any], index: dict[Label, int]) -> tuple[Ints, dict[Label, int]]:
     """Class numbers, unknown labels numbered after the classes, and how often each of those occurs."""
     strange = Counter(label for label in labels if label not in index)
-    missing = [label for label in strange if label is None or label != label]
-    if missing:
+    if any(label is None or label != label for label in strange):
         rows = [row for row, label in enumerate(labels) if label not in index and (label is None or label != label)]
         raise DataError(f"{len(rows):,} of {len(labels):,} rows have no label, first row {rows[0]}; leave them out")
     unknown = dict(sorted(strange.items(), key=lambda item: (-item[1], str(item[0]))))

@@ -88,11 +88,10 @@ def with_intervals(scores: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
     >>> with_intervals({"f1": (0.5, (0.4, 0.6)), "area": (None, None)})
     {'f1': 0.5, 'f1_interval': [0.4, 0.6], 'area': None, 'area_interval': None}
     """
-    return {
-        key: found
-        for name, (value, ends) in scores.items()
-        for key, found in ((name, value), (f"{name}_interval", ends and list(ends)))
-    }
+    found: dict[str, Any] = {}
+    for name, (value, ends) in scores.items():
+        found |= {name: value, f"{name}_interval": ends and list(ends)}
+    return found
 
 
 def wilson(successes: float, n: float, level: float = 0.95) -> Interval:

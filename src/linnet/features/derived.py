@@ -339,18 +339,16 @@ class Derived:
         """All texts, the derived ones last."""
         return [piece for texts in self.texts.values() for piece in texts.pieces]
 
-    def count(
-        self, blocks: Blocks, *, hash_bits: int | None = None, counting: bool = False, threads: int | None = None
-    ) -> Counted:
-        """Count each group of blocks in its own texts and put the segments of a document side by side."""
+    def count(self, blocks: Blocks, **how: Any) -> Counted:
+        """Count each group of blocks in its own texts, as ``Texts.count`` does; put the segments of a document side by side."""
         sizes = [sum(map(len, texts.pieces)) for texts in self.texts.values()]
         first = dict(zip(self.texts, np.cumsum([0, *sizes]).tolist(), strict=False))  # document of each source
         parts = []
         for source, numbers in by_source(blocks):
             mine = tuple(blocks[k] for k in numbers)
-            found = self.texts[source].count(mine, hash_bits=hash_bits, counting=counting, threads=threads)
+            found = self.texts[source].count(mine, **how)
             parts.append((found, numbers, first[source]))
-        return _side_by_side(parts, len(blocks), shared=bool(hash_bits))
+        return _side_by_side(parts, len(blocks), shared=bool(how.get("hash_bits")))
 
 
 def _side_by_side(parts: list[tuple[Counted, list[int], int]], n_blocks: int, shared: bool) -> Counted:

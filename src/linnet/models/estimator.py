@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from linnet.solvers.losses import log_sigmoid, log_softmax, sigmoid, softmax
 from linnet.solvers.matrix import Matrix, RowBlocks, TrainingSet
 
 Sums = Literal["statistics", "problem", "epochs", "no"]
+Seed: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -371,11 +372,11 @@ class StepModel(DecisionModel):
         """Whether it predicts with the mean of the weights over the steps."""
         return False
 
-    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+    def epoch(self, rows: TrainingSet, start: EpochState, seed: Seed) -> EpochState:
         """Learn from the rows, in an order drawn from the seed; returns the state of these steps alone."""
         raise NotImplementedError
 
-    def learn_chunk(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+    def learn_chunk(self, rows: TrainingSet, start: EpochState, seed: Seed) -> EpochState:
         """Learn from the rows of a chunk that is met once."""
         return self.epoch(rows, start, seed)
 
@@ -408,7 +409,6 @@ class EpochModel(StepModel):
 
     max_iter: int
     average: bool
-    n_iter_: int
 
     @property
     def averages(self) -> bool:
@@ -425,7 +425,7 @@ class EpochModel(StepModel):
         W, b = self._epochs(start, partial(self.epoch, rows), self._recorded(rows.on_epoch))
         return W.astype(rows.X.values.dtype), b
 
-    def learn_chunk(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+    def learn_chunk(self, rows: TrainingSet, start: EpochState, seed: Seed) -> EpochState:
         """Make ``max_iter`` epochs over the rows; one step where there is one row."""
         made = EpochState.at(start.W, start.b)
         for number in range(whole("max_iter", self.max_iter) if len(rows) > 1 else 1):
@@ -443,9 +443,7 @@ class EpochModel(StepModel):
         start = EpochState.zero(rows.n_features, rows.n_outputs)
         return self._epochs(start, partial(self._chained, rows), rows.on_epoch)
 
-    def _epochs(
-        self, state: EpochState, run: Callable[[EpochState, tuple[int, ...]], EpochState], on_epoch: OnEpoch
-    ) -> Weights:
+    def _epochs(self, state: EpochState, run: Callable[[EpochState, Seed], EpochState], on_epoch: OnEpoch) -> Weights:
         """Make epochs until one changes nothing; Ctrl-C keeps the weights so far."""
         seed, most = seed_of(self.random_state), whole("max_iter", self.max_iter)
         number, settled = 0, False
@@ -463,7 +461,7 @@ class EpochModel(StepModel):
         self.n_iter_, self.interrupted_ = number, not settled and number < most
         return self.weights_of(state)
 
-    def _chained(self, rows: RowBlocks, state: EpochState, seed: tuple[int, ...]) -> EpochState:
+    def _chained(self, rows: RowBlocks, state: EpochState, seed: Seed) -> EpochState:
         made = EpochState.at(state.W, state.b)
         for group, block in rows.visit(np.random.Generator(np.random.PCG64([*seed, 5]))):
             made = made.then(self.epoch(self._plain(block), made, (*seed, group[0])))

@@ -37,7 +37,7 @@ from linnet.errors import LinnetError
 from linnet.estimator import above_zero, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models import solving
-from linnet.models.estimator import EpochState, ProbabilityModel, StepModel, Traits
+from linnet.models.estimator import EpochState, ProbabilityModel, Seed, StepModel, Traits
 from linnet.models.inputs import seed_of
 from linnet.solvers import dual_logistic
 from linnet.solvers.callbacks import Weights, showing
@@ -150,7 +150,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
             start, made = passes.vector(), run.epochs
         return fit_sum(self, objective, rows, tol=tol, most=most, start=start, made=made)
 
-    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+    def epoch(self, rows: TrainingSet, start: EpochState, seed: Seed) -> EpochState:
         """Take stochastic steps over the rows, a few times, from the weights that are there; the rate falls within a batch."""
         solver = solving.stopping_of(self.solver)[0]
         sgd = solver if isinstance(solver, SGD) else SGD()

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from linnet.estimator import above_zero, one_of, truth
 from linnet.features.plan import FeaturePlan
-from linnet.models.estimator import EpochModel, EpochState
+from linnet.models.estimator import EpochModel, EpochState, Seed
 from linnet.models.solving import hinge_epoch
 from linnet.solvers.matrix import TrainingSet
 
@@ -52,7 +52,7 @@ class PassiveAggressive(EpochModel):
     class_weight: Any = None
     random_state: Any = 0
 
-    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+    def epoch(self, rows: TrainingSet, start: EpochState, seed: Seed) -> EpochState:
         """Visit the distinct rows once; C is multiplied by their weight."""
         squared = one_of("loss", self.loss, LOSSES) == "squared_hinge"
         scale = float(truth("fit_intercept", self.fit_intercept))

@@ -26,7 +26,7 @@ from linnet.array_types import Floats
 from linnet.errors import DataError, LinnetError
 from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
-from linnet.models.estimator import EpochModel, EpochState
+from linnet.models.estimator import EpochModel, EpochState, Seed
 from linnet.models.inputs import seed_of
 from linnet.models.solving import halves, outputs, watched
 from linnet.solvers.callbacks import Epoch, OnEpoch, Weights, showing
@@ -98,7 +98,7 @@ class Perceptron(EpochModel):
             raise LinnetError("rows in blocks take no start, patience or validation_fraction; leave them out")
         return super().fit_blocks(rows)
 
-    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+    def epoch(self, rows: TrainingSet, start: EpochState, seed: Seed) -> EpochState:
         """Visit the rows once, all classes together."""
         start_at = halves(start.W, start.b) if rows.n_classes == 2 else (start.W, start.b)
         of = rows.distinct(truth("shuffle", self.shuffle))

@@ -23,7 +23,7 @@ from linnet.array_types import Floats
 from linnet.data.splitting import split_indices
 from linnet.errors import DataError
 from linnet.estimator import above_zero, not_negative, one_of, truth, whole
-from linnet.models.estimator import EpochState
+from linnet.models.estimator import EpochState, Seed
 from linnet.models.inputs import seed_of
 from linnet.solvers.callbacks import Callback, SolverResult, Weights, showing, warn_unfinished
 from linnet.solvers.dual import hinge_steps, signs_of
@@ -119,7 +119,7 @@ def fit_sgd(
 
 
 def hinge_epoch(
-    C: float, rows: TrainingSet, start: EpochState, seed: tuple[int, ...], passes: int, *, squared: bool, bias_scale: float
+    C: float, rows: TrainingSet, start: EpochState, seed: Seed, passes: int, *, squared: bool, bias_scale: float
 ) -> EpochState:  # fmt: skip
     """Pass over the distinct rows, each a step on the dual of 1/2 |W - W_0|^2 + C sum_i s_i loss_i; returns the state after them."""
     rng, of, cost = np.random.Generator(np.random.PCG64(seed)), rows.distinct(), np.zeros(len(rows))

@@ -39,7 +39,7 @@ from linnet.errors import DataError, LinnetError
 from linnet.estimator import above_zero, one_of, truth, whole
 from linnet.features.plan import FeaturePlan
 from linnet.models import solving
-from linnet.models.estimator import EpochState, StepModel, Traits
+from linnet.models.estimator import EpochState, Seed, StepModel, Traits
 from linnet.models.inputs import seed_of
 from linnet.solvers import dual
 from linnet.solvers.callbacks import Weights, showing
@@ -187,7 +187,7 @@ class LinearSVM(StepModel):
         self._finish(found.epochs, most, found.violation, found.converged)
         return found.W, found.b
 
-    def epoch(self, rows: TrainingSet, start: EpochState, seed: tuple[int, ...]) -> EpochState:
+    def epoch(self, rows: TrainingSet, start: EpochState, seed: Seed) -> EpochState:
         """Move the weights as little as the rows ask for: a few passes over the dual of 1/2 |W - W_0|^2 + C sum_i s_i loss_i."""
         if self.cost is not None:
             raise DataError("cost belongs to fit with solver='sgd'; partial_fit takes class_weight or sample_weight")

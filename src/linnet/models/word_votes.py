@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linnet.array_types import Floats, Ints
 from linnet.features.blocks import Words
 from linnet.features.plan import FeaturePlan
 from linnet.models.estimator import CountingModel, DecisionModel, Traits
@@ -46,9 +45,6 @@ class WordVotes(CountingModel, DecisionModel):
 
     plan: ClassVar[FeaturePlan] = FeaturePlan(features=(Words(1, 1),), idf=False, norm=None)
     traits: ClassVar[Traits] = Traits(sums="statistics", non_negative=True, poor_score=True, bytes_per_weight=90)
-
-    feature_count_: Floats
-    votes_: Ints
 
     def __init__(self) -> None:
         pass

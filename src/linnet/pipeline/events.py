@@ -72,9 +72,8 @@ class Log:
     def chosen(self, found: SearchResult) -> None:
         """Settings were chosen."""
         best = found.best
-        self._send(
-            "chosen", _text(best.settings), dev_accuracy=best.accuracy, metric=best.metric, dev_rows=len(best.rows)
-        )
+        values: dict[str, Any] = {"dev_accuracy": best.accuracy, "metric": best.metric, "dev_rows": len(best.rows)}
+        self._send("chosen", _text(best.settings), **values)
 
     def settled(self, found: SearchResult, held_out: Future[HeldOut]) -> None:
         """Settings are settled; what is left is the last fit, and what is learned on held-out rows meanwhile."""

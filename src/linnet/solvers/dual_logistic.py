@@ -209,10 +209,8 @@ def start_at(curvature: float, total: float, others: int = 1) -> float:
     low, high = -300.0, even  # of log(s / (1 - s))
     for _ in range(60):
         middle = 0.5 * (low + high)
-        if curvature * float(sigmoid(middle)) + total * (middle - even) < 0.0:
-            low = middle
-        else:
-            high = middle
+        slope = curvature * float(sigmoid(middle)) + total * (middle - even)
+        low, high = (middle, high) if slope < 0.0 else (low, middle)
     return float(sigmoid(high))
 
 

@@ -101,20 +101,15 @@ class CleaningReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with stable keys."""
+        tallies = self.tallies.values()
+        changed = {t.name: t.line_change for t in tallies if t.line_change}
         return {
             "documents": {"input": self.documents, "kept": self.kept_documents, "removed": self.removed_documents},
-            "lines": {
-                "input": self.lines,
-                "changed": {t.name: t.line_change for t in self.tallies.values() if t.line_change},
-                "kept": self.kept_lines,
-                "removed": self.removed_lines,
-            },
+            "lines": {"input": self.lines, "changed": changed, "kept": self.kept_lines, "removed": self.removed_lines},
             "characters": {"input": self.characters, "kept": self.kept_characters},
             "adds_up": self.adds_up,
-            "rules": [
-                {"rule": t.name, **{k: v for k, v in vars(t).items() if k != "name"}} for t in self.tallies.values()
-            ],
-        }  # fmt: skip
+            "rules": [{"rule": t.name, **{k: v for k, v in vars(t).items() if k != "name"}} for t in tallies],
+        }
 
     def rows(self) -> list[list[str]]:
         """Return the table: rule, documents, lines, places."""
