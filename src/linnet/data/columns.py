@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +40,8 @@ class ColumnChoice:
     label: str | None
     why_text: str = ""
     why_label: str = ""
+    source: str = field(default="the data", repr=False)
+    not_text: frozenset[str] = field(default=frozenset(), repr=False)  # columns of numbers
 
     @property
     def how(self) -> str:
@@ -99,7 +101,7 @@ def by_name(
     found_label, why_label = given_label, "as given"
     if found_label is None:
         found_label, why_label = _match([name for name in names if name != found_text], LABEL_NAMES, TEXT_NAMES)
-    return ColumnChoice(found_text, found_label, why_text, why_label)
+    return ColumnChoice(found_text, found_label, why_text, why_label, source, not_text)
 
 
 def given(wanted: str, names: Sequence[str], source: str) -> str:
@@ -126,14 +128,7 @@ def _match(names: Sequence[str], known: Sequence[str], other: Sequence[str]) -> 
     return None, ""
 
 
-def by_content(
-    columns: Mapping[str, pa.ChunkedArray],
-    choice: ColumnChoice,
-    *,
-    labelled: bool | None,
-    source: str = "the data",
-    not_text: frozenset[str] = frozenset(),
-) -> ColumnChoice:
+def by_content(columns: Mapping[str, pa.ChunkedArray], choice: ColumnChoice, *, labelled: bool | None) -> ColumnChoice:
     """Fill what names left open, from string columns: the longest texts, and the fewest distinct values.
 
     >>> from linnet.data.arrays import strings
@@ -144,11 +139,12 @@ def by_content(
     """
     text, why_text, label, why_label = choice.text, choice.why_text, choice.label, choice.why_label
     if text is None:
-        text, why_text = _longest({name: column for name, column in columns.items() if name != label}, not_text)
+        rest = {name: column for name, column in columns.items() if name != label}
+        text, why_text = _longest(rest, choice.not_text)
         why_text = "the only other column" if why_text == "the only column" and label else why_text
         why_text += choice.why_text
     if text is None:
-        raise DataError(f"{source}: none of the columns ({listed(columns, 20)}) holds texts; {_FLAGS}")
+        raise DataError(f"{choice.source}: none of the columns ({listed(columns, 20)}) holds texts; {_FLAGS}")
     if label is None and labelled is not False:
         others = {name: column for name, column in columns.items() if name != text}
         label, why_label = _fewest(others)
@@ -156,10 +152,10 @@ def by_content(
             label, why_label = next(iter(others)), "the only other column"
     if label is None and labelled:
         raise DataError(
-            f"{source}: no column looks like labels, which are needed, beside the text column '{text}' "
+            f"{choice.source}: no column looks like labels, which are needed, beside the text column '{text}' "
             f"({listed(columns, 20)}); {_FLAGS}"
         )
-    return ColumnChoice(text, label, why_text, why_label)
+    return replace(choice, text=text, label=label, why_text=why_text, why_label=why_label)
 
 
 _FLAGS = "name them: --text COL --label COL (text=..., label=... in Python)"

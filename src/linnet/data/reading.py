@@ -98,7 +98,7 @@ def read(
             raise DataError(f"{reader.source} {'is empty: it holds no rows' if reader.how else listed}")
         if not decided:
             columns = {column: rows.columns[column] for column in free}
-            choice = by_content(columns, choice, labelled=labelled, source=reader.source, not_text=reader.not_text)
+            choice = by_content(columns, choice, labelled=labelled)
     found = _dataset(rows, choice, reader, labelled, more, multilabel)
     return _with_distributions(found, columns_of) if columns_of else found
 
@@ -433,8 +433,7 @@ def open_rows(
                 if not raw.rows:
                     continue
                 if not decided:
-                    columns, known = arrays.decoded(raw, free).columns, reader.not_text
-                    choice = by_content(columns, choice, labelled=labelled, source=reader.source, not_text=known)
+                    choice = by_content(arrays.decoded(raw, free).columns, choice, labelled=labelled)
                     decided = True
                 yield RowBatch(raw, choice, first, reader, more, labelled)
                 first += raw.rows
