@@ -268,7 +268,7 @@ def label_statistics(rows: TrainingSet, statistics: Callable[[TrainingSet], Any]
 class CountingModel(LinearClassifier):
     """A linear model that is counted, not optimised: its statistics add up over rows, blocks and machines."""
 
-    traits: ClassVar[Traits] = Traits(sums="statistics", bytes_per_weight=90)
+    traits = Traits(sums="statistics", bytes_per_weight=90)
 
     def statistics(self, rows: TrainingSet) -> Any:
         """Return what is counted: a value with ``+``."""
@@ -405,7 +405,7 @@ class StepModel(DecisionModel):
 class EpochModel(StepModel):
     """A linear model that is trained epoch by epoch."""
 
-    traits: ClassVar[Traits] = Traits(sums="epochs", incremental=True, bytes_per_weight=100)
+    traits = Traits(sums="epochs", incremental=True, bytes_per_weight=100)
 
     max_iter: int
     average: bool

@@ -23,7 +23,7 @@ Classification, 2016; Srivastava et al., Dropout, 2014; Szegedy et al., Rethinki
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
     ['same', 'other', 'other', 'same']
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(
+    plan = FeaturePlan(
         features=(Words(1, 2),),
         norm="mean",
         min_df=2,
@@ -80,7 +80,7 @@ class FeedForward(DecisionModel, ProbabilityModel):
         fixed=(("label_smoothing", 0.1), ("dropout", 0.3)),
     )
 
-    traits: ClassVar[Traits] = Traits(multilabel=False)
+    traits = Traits(multilabel=False)
 
     dim: int = 32
     _: KW_ONLY

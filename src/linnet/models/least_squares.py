@@ -30,7 +30,7 @@ Paper     Paige and Saunders, LSQR: An Algorithm for Sparse Linear Equations and
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class LeastSquares(DecisionModel):
     [0.0, 0.4]
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(
+    plan = FeaturePlan(
         ratio=(0.5, 0.0), grid=(("alpha", (1.0, 0.3, 3.0, 10.0)),), fixed=(("solver", "lsqr"), ("tol", 1e-2))
     )
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -103,8 +103,8 @@ class Lexicon(Estimator):
     (4.0, 'pos')
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(tf="count", idf=False, norm=None)
-    traits: ClassVar[Traits] = Traits(learns=False)
+    plan = FeaturePlan(tf="count", idf=False, norm=None)
+    traits = Traits(learns=False)
 
     lists: Any = None
     _: KW_ONLY

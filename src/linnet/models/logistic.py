@@ -27,7 +27,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
     [[0.5, 0.5], [0.192, 0.808]]
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(
+    plan = FeaturePlan(
         ratio=(0.5, 0.0),
         grid=(("C", (10.0, 3.0, 30.0, 100.0)),),
         few=(("tf", "sublinear"),),
@@ -89,7 +89,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
         widths=True,
     )
 
-    traits: ClassVar[Traits] = Traits(sums="problem", incremental=True, bytes_per_weight=40)
+    traits = Traits(sums="problem", incremental=True, bytes_per_weight=40)
 
     C: float = 1.0
     _: KW_ONLY

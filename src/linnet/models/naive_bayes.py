@@ -30,7 +30,7 @@ Here are the models of words; those of columns of numbers are in :mod:`linnet.mo
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -393,10 +393,8 @@ class MultinomialNB(NaiveBayes):
     [5.0, 5.0]
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(idf=False, norm=None, grid=GRID)
-    traits: ClassVar[Traits] = Traits(
-        sums="statistics", non_negative=True, poor_score=True, incremental=True, bytes_per_weight=90
-    )
+    plan = FeaturePlan(idf=False, norm=None, grid=GRID)
+    traits = Traits(sums="statistics", non_negative=True, poor_score=True, incremental=True, bytes_per_weight=90)
 
     alpha: npt.ArrayLike = 1.0
     _: KW_ONLY
@@ -489,10 +487,8 @@ class BernoulliNB(NaiveBayes):
     [[0.6667, 0.3333]]
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(features=(Words(1, 2),), idf=False, norm=None, grid=GRID)
-    traits: ClassVar[Traits] = Traits(
-        sums="statistics", presence=True, poor_score=True, incremental=True, bytes_per_weight=110
-    )
+    plan = FeaturePlan(features=(Words(1, 2),), idf=False, norm=None, grid=GRID)
+    traits = Traits(sums="statistics", presence=True, poor_score=True, incremental=True, bytes_per_weight=110)
 
     alpha: float | tuple[float, float] = 1.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from math import lgamma
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -77,7 +77,7 @@ class CategoricalNB(NaiveBayes):
     [[0.122, 0.878]]
     """
 
-    traits: ClassVar[Traits] = Traits(non_negative=True, incremental=True, poor_score=True)
+    traits = Traits(non_negative=True, incremental=True, poor_score=True)
 
     alpha: float = 1.0
     _: KW_ONLY

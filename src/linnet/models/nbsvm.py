@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from linnet.solvers.callbacks import OnEpoch, Weights, showing
 from linnet.solvers.matrix import RowBlocks, TrainingSet
 
 COUNTS = ("values", "presence")
+Draw = Callable[[Any, Floats], Weights]
 
 
 @dataclass(eq=False, repr=False)
@@ -67,7 +68,7 @@ class NBSVM(DecisionModel):
     ['good', 'poor']
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(
+    plan = FeaturePlan(
         features=(Words(1, 2),),
         idf=False,
         norm=None,
@@ -75,7 +76,7 @@ class NBSVM(DecisionModel):
         fixed=(("tol", 0.1),),
     )
 
-    traits: ClassVar[Traits] = Traits(sums="problem", poor_score=True)
+    traits = Traits(sums="problem", poor_score=True)
 
     C: float = 1.0
     _: KW_ONLY
@@ -109,14 +110,13 @@ class NBSVM(DecisionModel):
 
         return self._fit_svm(each, fit, rows.on_epoch)
 
-    def _fit_svm(self, each: list[tuple[Any, Any]], fit: Callable[..., Weights], on_epoch: OnEpoch) -> Weights:
+    def _fit_svm(self, each: list[tuple[Any, Draw]], fit: Callable[..., Weights], on_epoch: OnEpoch) -> Weights:
         """Fit the SVM and draw its weights towards naive Bayes; each has ratios and interpolation, of several labels one each."""
         ratio = np.concatenate([one for one, _ in each])
 
         def interpolated(W: Array, b: Floats) -> Weights:
             if len(each) == 1:
-                found: Weights = each[0][1](W, b)
-                return found
+                return each[0][1](W, b)
             parts = [draw(W[:, c : c + 1], b[c : c + 1]) for c, (_, draw) in enumerate(each)]
             return np.concatenate([V for V, _ in parts], axis=1), np.concatenate([a for _, a in parts])
 
@@ -136,7 +136,7 @@ class NBSVM(DecisionModel):
             values = (values != 0.0).astype(values.dtype)
         return class_sums(replace(rows, X=replace(X, values=values)))
 
-    def _interpolation(self, counted: Statistics) -> tuple[Any, Callable[[Any, Floats], Weights]]:
+    def _interpolation(self, counted: Statistics) -> tuple[Any, Draw]:
         """Return sign(r) |r|^p, one row an output, and what draws the weights of an SVM towards naive Bayes."""
         alpha, power = above_zero("alpha", self.alpha), not_negative("power", self.power)
         beta = share("beta", self.beta, one=True)

@@ -15,7 +15,7 @@ Reference: Crammer, Dekel, Keshet, Shalev-Shwartz, Singer: Online Passive-Aggres
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from linnet.estimator import above_zero, one_of, truth
 from linnet.features.plan import FeaturePlan
@@ -39,9 +39,7 @@ class PassiveAggressive(EpochModel):
     ['hot']
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(
-        ratio=(0.5, 0.0), grid=(("C", (1.0, 0.1, 0.03, 0.3)),), fixed=(("max_iter", 5),)
-    )
+    plan = FeaturePlan(ratio=(0.5, 0.0), grid=(("C", (1.0, 0.1, 0.03, 0.3)),), fixed=(("max_iter", 5),))
 
     C: float = 1.0
     _: KW_ONLY

@@ -17,7 +17,7 @@ Large Margin Classification Using the Perceptron Algorithm, 1999.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class Perceptron(EpochModel):
     ['hot']
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(ratio=(0.0, 0.5), grid=(("max_iter", (5, 3, 10)),))
+    plan = FeaturePlan(ratio=(0.0, 0.5), grid=(("max_iter", (5, 3, 10)),))
 
     learning_rate: float = 1.0
     max_iter: int = 100

@@ -28,7 +28,7 @@ Algorithmic Implementation of Multiclass Kernel-based Vector Machines, 2001; Eis
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -90,7 +90,7 @@ class LinearSVM(StepModel):
     2.122
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(
+    plan = FeaturePlan(
         ratio=(0.5, 0.0, 0.25, 0.75, 1.0),
         grid=(("C", (1.5, 0.1, 0.3, 6.0)),),
         few=(("tf", "sublinear"),),
@@ -99,9 +99,7 @@ class LinearSVM(StepModel):
         other_tf=("sublinear",),
         widths=True,
     )
-    traits: ClassVar[Traits] = Traits(
-        sums="problem", gain_per_class=True, incremental=True, warm_start=True, bytes_per_weight=24
-    )
+    traits = Traits(sums="problem", gain_per_class=True, incremental=True, warm_start=True, bytes_per_weight=24)
 
     C: float = 1.0
     _: KW_ONLY

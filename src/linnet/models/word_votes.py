@@ -10,7 +10,7 @@ a word counts the same whether it was seen 1 time out of 1 or 999 times out of 1
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -43,8 +43,8 @@ class WordVotes(CountingModel, DecisionModel):
     [3.0]
     """
 
-    plan: ClassVar[FeaturePlan] = FeaturePlan(features=(Words(1, 1),), idf=False, norm=None)
-    traits: ClassVar[Traits] = Traits(sums="statistics", non_negative=True, poor_score=True, bytes_per_weight=90)
+    plan = FeaturePlan(features=(Words(1, 1),), idf=False, norm=None)
+    traits = Traits(sums="statistics", non_negative=True, poor_score=True, bytes_per_weight=90)
 
     def __init__(self) -> None:
         pass
