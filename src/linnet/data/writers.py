@@ -327,9 +327,8 @@ def open_writer(out: str | os.PathLike[str] | None, format: str | None = None) -
         writer.close()
 
 
-def compressed(file: Any, codec: str | None) -> contextlib.AbstractContextManager[Any]:
-    """Give a sink that compresses what it is given, or the file itself."""
+def compressed(file: Any, codec: str | None) -> Any:
+    """Give a context with a sink that compresses what it is given, or with the file itself."""
     if codec is None:
         return contextlib.nullcontext(file)
-    sink: contextlib.AbstractContextManager[Any] = pa.CompressedOutputStream(pa.PythonFile(file, mode="w"), codec)
-    return sink
+    return pa.CompressedOutputStream(pa.PythonFile(file, mode="w"), codec)

@@ -143,10 +143,6 @@ class Vectors(Computed):
         """Sum vectors as the model will: its tf is that of every block."""
         return replace(self, tf=tf)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Vectors are folded into a model and never kept in its file."""
-        raise LinnetError(f"'{self}' is folded into the weights of words; it is not part of a model")
-
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Vectors:
         """No model file holds vectors."""

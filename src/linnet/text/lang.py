@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -72,9 +72,7 @@ def _tagged(text: str, language: str, pipeline: Any) -> list[tuple[Token, str]]:
         return [(Token(t.text.casefold(), t.idx, t.idx + len(t.text)), t.tag_ or t.pos_) for t in words]
     tokens = tokenize(text, case="keep")
     out: list[tuple[Token, str]] = []
-    ended = [0]
-    for t in tokens:  # a sentence is what lies between two stops
-        ended.append(ended[-1] + bool(_END.match(t.text)))
+    ended = accumulate((bool(_END.match(t.text)) for t in tokens), initial=0)  # a sentence lies between two stops
     for _, group in groupby(zip(tokens, ended, strict=False), key=lambda pair: pair[1]):
         sentence = [t for t, _ in group]
         tags = _tags(language, tuple(t.text for t in sentence))

@@ -35,7 +35,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -303,9 +303,7 @@ def _reader(tk: Any, model: Any) -> Any:
 
 def _alphabet(texts: list[str], most: int) -> list[str]:
     """Return the most frequent characters, at most a quarter of the budget and 1000."""
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(text.lower())
+    counts = Counter(chain.from_iterable(map(str.lower, texts)))
     solid = sorted((c for c in counts if not c.isspace()), key=lambda c: (-counts[c], c))
     return sorted(solid[: min(most, 1000)])
 

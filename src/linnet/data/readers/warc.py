@@ -154,7 +154,5 @@ def _written(value: Any) -> str:
 def _as_text(head: bytes, length: int) -> bytes:
     """The header of a record whose content has become a clean text."""
     changed = rb"(?im)^(WARC-(Block|Payload)-Digest|WARC-Type|Content-Type|Content-Length)[ \t]*:.*\r?\n"
-    return (
-        re.sub(changed, b"", head)
-        + b"WARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n" % length
-    )
+    head = re.sub(changed, b"", head)
+    return head + b"WARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n" % length
