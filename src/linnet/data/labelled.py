@@ -302,8 +302,6 @@ def label_counts(cells: dict[str, int], separator: str) -> dict[str, int]:
 
 def _scan_of(batch: Labelled) -> Scan:
     """Scan one batch."""
-    if not len(batch):
-        return Scan(unusable=batch.unusable, notes=list(batch.notes), lists=batch.lists, in_no_bin=batch.in_no_bin)
     known: dict[str, int] = {}
     codes, ends = codes_of(batch.label, known), offsets(batch.text).astype(np.int64)
     kinds = scripts_of(data_bytes(batch.text), ends - ends[0])

@@ -245,13 +245,11 @@ class ArrowStreamWriter(ArrowWriter):
 class ParquetWriter(ArrowWriter):
     """Parquet in row groups of about 32 MB; dictionaries and statistics for short values only."""
 
-    def __init__(self, sink: Any, schema: Any = None, page_codec: str = "zstd") -> None:
-        super().__init__(sink, schema, page_codec)
-        self.waiting: list[pa.Table] = []
+    waiting: tuple[pa.Table, ...] = ()
 
     def write_rows(self, table: pa.Table, first: bool) -> None:
         """Collect rows until they make a row group."""
-        self.waiting.append(table)
+        self.waiting += (table,)
         if sum(waiting.nbytes for waiting in self.waiting) >= GROUP_BYTES:
             self._flush()
 
@@ -264,7 +262,7 @@ class ParquetWriter(ArrowWriter):
         return pq.ParquetWriter(sink, schema, compression=codec, use_dictionary=short, write_statistics=short)
 
     def _flush(self) -> None:
-        group, self.waiting = pa.concat_tables(self.waiting), []
+        group, self.waiting = pa.concat_tables(self.waiting), ()
         if group.num_rows:
             self.file.write_table(group, row_group_size=group.num_rows)
 

@@ -304,9 +304,8 @@ class FeaturePlan:
             raise LinnetError(f"norm must be 'l2', 'mean' or None, got {self.norm!r}")
         if self.hash_bits is not None and not 8 <= self.hash_bits <= 28:
             raise LinnetError(f"hash_bits must be from 8 to 28, got {self.hash_bits}")
-        if (self.hash_bits is not None or self.norm != "l2") and (
-            self.vectors or any(b.name == "vectors" for b in self.features or ())
-        ):
+        vectors = self.vectors or any(b.name == "vectors" for b in self.features or ())
+        if vectors and (self.hash_bits is not None or self.norm != "l2"):
             raise LinnetError(
                 "word vectors become weights of words in a block of length 1: they do not go with hash_bits, another norm or naive Bayes"
             )

@@ -14,6 +14,7 @@ other, the weights going on from each to the next.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
@@ -448,7 +449,7 @@ class EpochModel(StepModel):
         seed, most = seed_of(self.random_state), whole("max_iter", self.max_iter)
         number, settled = 0, False
         vars(self).pop("_state", None)
-        try:
+        with suppress(KeyboardInterrupt):
             for number in range(1, most + 1):
                 made = run(state, (seed, number))
                 state, settled = state.then(made), made.changed == 0
@@ -456,8 +457,6 @@ class EpochModel(StepModel):
                 on_epoch(report, partial(self.weights_of, state))
                 if settled:
                     break
-        except KeyboardInterrupt:
-            pass
         self.n_iter_, self.interrupted_ = number, not settled and number < most
         return self.weights_of(state)
 

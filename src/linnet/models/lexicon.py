@@ -159,10 +159,9 @@ class Lexicon(Estimator):
         """
         ready = self._ready()
         names, rows = ready.names(), ready.rows[:, 1:]
-        return {
-            label: {names[s]: float(rows[s, k]) for s in sorted(names, key=names.__getitem__) if rows[s, k] != 0}
-            for k, label in enumerate(ready.classes)
-        }
+        slots = sorted(names, key=names.__getitem__)
+        each = enumerate(ready.classes)
+        return {label: {names[s]: float(rows[s, k]) for s in slots if rows[s, k] != 0} for k, label in each}
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -120,10 +120,8 @@ class NBSVM(DecisionModel):
             parts = [draw(W[:, c : c + 1], b[c : c + 1]) for c, (_, draw) in enumerate(each)]
             return np.concatenate([V for V, _ in parts], axis=1), np.concatenate([a for _, a in parts])
 
-        svm = LinearSVM(
-            self.C, tol=self.tol, max_iter=self.max_iter, fit_intercept=self.fit_intercept,
-            intercept_scaling=self.intercept_scaling, random_state=self.random_state,
-        )  # fmt: skip
+        shared = ("C", "tol", "max_iter", "fit_intercept", "intercept_scaling", "random_state")
+        svm = LinearSVM(**{name: getattr(self, name) for name in shared})
         W, b = fit(svm, np.abs(ratio), showing(on_epoch, interpolated))
         self.ratio_, self.n_iter_, self.interrupted_ = ratio, svm.n_iter_, svm.interrupted_
         return interpolated(W, b)

@@ -456,11 +456,10 @@ class Cache:
         """Yield (blocks, rows, classes, numbers) of groups of blocks; the next group is read while one is worked on."""
         wanted = list(groups)
         with ThreadPoolExecutor(1) as ahead:
-            coming = ahead.submit(self.read, *wanted[0]) if wanted else None
-            for at, group in enumerate(wanted):
-                assert coming is not None  # noqa: S101 - there is a next one
-                found = coming.result()
-                coming = ahead.submit(self.read, *wanted[at + 1]) if at + 1 < len(wanted) else None
+            coming = [ahead.submit(self.read, *group) for group in wanted[:1]]
+            for at, group in enumerate(wanted, 1):
+                found = coming.pop().result()
+                coming += [ahead.submit(self.read, *following) for following in wanted[at : at + 1]]
                 yield group, *found
                 del found
 

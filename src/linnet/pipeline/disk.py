@@ -19,7 +19,7 @@ import numpy as np
 
 from linnet import arithmetic
 from linnet._kernels.text import class_frequency
-from linnet.array_types import Array, Bytes, Floats, Floats32, Hashes, Hashes32, Ints, Ints32, Labels
+from linnet.array_types import Array, Bytes, Floats, Hashes, Hashes32, Ints, Ints32, Labels
 from linnet.data import labelled as sources
 from linnet.data.dataset import are_scattered, labels_of, scattered
 from linnet.data.labelled import Labelled, LabelledFiles, Scan, codes_of, label_counts
@@ -489,7 +489,9 @@ class DiskRows:
 
     def counts(self) -> tuple[ClassCounts, Array]:
         """Return the documents of each class that hold each feature, and the classes, or labels, of as many rows."""
-        found = ClassCounts(self.class_counts, self.n_fitted, self._computed_values(), df=self.df)
+        values = [rows.computed for rows, _, _ in self._each()] if self.computed else []  # few columns: they fit
+        computed = np.concatenate([value for value in values if value is not None]) if values else None
+        found = ClassCounts(self.class_counts, self.n_fitted, computed, df=self.df)
         return found, self.targets.of(np.repeat(np.arange(len(self.known), dtype=np.int32), self.fitted_rows))
 
     def feature_weights(self, plan: FeaturePlan, ratio: float) -> FeatureWeights:
@@ -506,12 +508,6 @@ class DiskRows:
         table: Floats = reduce(iadd, (self.targets.table(*block) for block in self._each()))
         rows = replace(rows, table=table[:, 1:], df=table[:, 0])
         return plan.weights(rows, y, self.n_classes, ratio, np.array([arithmetic.total(self.fitted_weight)]))
-
-    def _computed_values(self) -> Floats32 | None:
-        """Return the values of computed columns of the fitted rows: few columns, so they fit in memory."""
-        if not self.computed:
-            return None
-        return np.concatenate([rows.computed for rows, _, _ in self._each() if rows.computed is not None])
 
     def _each(self) -> Iterator[tuple[SparseCounts, Labels, Floats]]:
         """Yield the fitted rows of each block, their cells and their own numbers."""

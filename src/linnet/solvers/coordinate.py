@@ -13,6 +13,8 @@ Paper     Yuan, Ho, Lin: An Improved GLMNET for L1-regularized Logistic Regressi
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from linnet import arithmetic
@@ -85,7 +87,7 @@ def solve(
     wrong = f.violation(W, G)
     first = size = arithmetic.total(wrong)
     steps, stuck = 0, first == 0.0
-    try:
+    with suppress(KeyboardInterrupt):
         while steps < max_steps and size > tol * first and not stuck:
             step = _step(f, W, S, value, G, wrong, min(0.1, size / first), rng)
             steps += 1
@@ -99,8 +101,6 @@ def solve(
             size = arithmetic.total(wrong)
             report = Epoch(steps, loss.value(S, y, c), size / first, len(X))
             on_epoch(report, lambda W=W: (W[:d].copy(), arithmetic.total(W[d:], axis=0)))  # type: ignore[misc]
-    except KeyboardInterrupt:
-        pass
     violation = size / first if first else 0.0
     return SolverResult(W[:d].copy(), arithmetic.total(W[d:], axis=0), steps, violation, violation <= tol or stuck)
 

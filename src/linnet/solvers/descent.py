@@ -183,8 +183,7 @@ class _Descent:
 
     def size(self, gradient: Floats) -> float:
         """Return the length of the least subgradient."""
-        g = least_subgradient(self.w, gradient, self.problem.l1, self.problem.n_penalised)
-        return arithmetic.norm(g)
+        return arithmetic.norm(least_subgradient(self.w, gradient, self.problem.l1, self.problem.n_penalised))
 
     def checked(self, here: Here, number: int) -> Here:
         """Refuse to go on from a loss that is no number."""

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any, ClassVar
@@ -79,7 +80,7 @@ def minimise(
     first = size if scale is None else scale
     steps = 0
     stuck = size == 0.0
-    try:
+    with suppress(KeyboardInterrupt):
         while steps < max_steps and size > tol * first and not stuck:
             product, preconditioner = here.curvature()
             d = _direction(product, preconditioner, g, min(0.5, sqrt(size / first)))
@@ -98,8 +99,6 @@ def minimise(
             w, here, size = tried, there, size_there
             if on_step is not None:
                 on_step(steps, here.value, size / first, w)
-    except KeyboardInterrupt:
-        pass
     violation = size / first if first else 0.0
     converged = violation <= tol or stuck
     return Found(w, steps, violation, converged, interrupted=not converged and steps < max_steps)
@@ -300,8 +299,7 @@ class ProximalGradient(Whole):
         cut, l1 = problem.n_penalised, problem.l1
 
         def length(at: Floats, gradient: Floats) -> float:
-            g = least_subgradient(at, gradient, l1, cut)
-            return arithmetic.norm(g)
+            return arithmetic.norm(least_subgradient(at, gradient, l1, cut))
 
         z, momentum = w.copy(), 1.0
         here = problem.everything(z)

@@ -40,9 +40,7 @@ def table_reader(table: pa.Table, source: str) -> RecordReader:
     >>> table_reader(pa.table({"text": strings(["a", "b"])}), "a table").names
     ['text']
     """
-    reader = schema_reader(table.schema, lambda keep: [table], "the table")
-    reader.source = source
-    return reader
+    return replace(schema_reader(table.schema, lambda keep: [table], "the table"), source=source)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -90,9 +90,7 @@ def _arrow_json(data: bytes, line: int, n_lines: int) -> RawBatch | None:
     dates = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
     if dates:
         table = _read_json(data, pa.schema([(name, pa.string()) for name in dates]))
-        if table is None:
-            return None
-    if any(_inexact(column) for column in table.columns):
+    if table is None or any(_inexact(column) for column in table.columns):
         return None
     columns = dict(zip(table.column_names, table.columns, strict=True))
     return RawBatch(columns, n_lines, lines=range(line, line + n_lines))
@@ -102,10 +100,8 @@ def _deepest(data: bytes) -> int:
     """Return the most brackets that a line opens: pyarrow's parser recurses, and runs out of the stack."""
     raw = np.frombuffer(data, dtype=np.uint8)
     opens = np.flatnonzero((raw == ord("{")) | (raw == ord("[")))
-    if not len(opens):
-        return 0
     lines = np.searchsorted(np.flatnonzero(raw == ord("\n")), opens)
-    return int(np.bincount(lines).max())
+    return int(np.bincount(lines).max(initial=0))
 
 
 def _read_json(data: bytes, schema: Any = None) -> Any:
