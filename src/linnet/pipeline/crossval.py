@@ -29,12 +29,14 @@ from linnet.solvers.network import finish
 
 FEW_ROWS = 20_000  # below this, and this many entries times classes, five folds; three up to four times as many
 LITTLE_WORK = 20_000_000
+Sizes = tuple[int, int]
+"""Entries of the training part, and rows that are held out, at most."""
 CALIBRATION = (12_000_000, 8_000)
-"""Entries of the training part and rows that are held out, at most, where chosen settings are fitted once more to calibrate."""
+"""Where chosen settings are fitted once more, to calibrate."""
 LEAST_ROWS = 3_000
 MOST_DEV = 3_000
 SIZES = (1_000_000, MOST_DEV)
-"""The same where settings are tried."""
+"""Where settings are tried."""
 
 Fitted = tuple[Floats32, Any]
 
@@ -189,20 +191,15 @@ def work_of(n_entries: int, n_classes: int) -> int:
 
 
 def choose_folds(
-    y: Array,
-    n_classes: int,
-    dev: Ints | None,
-    n_entries: int,
-    seed: int,
-    groups: Ints | None,
-    sizes: Sequence[int] = SIZES,
+    y: Array, n_classes: int, dev: Ints | None, n_entries: int, seed: int, groups: Ints | None, sizes: Sizes = SIZES
 ) -> list[Fold]:
     """Return the folds that settings are judged on.
 
     The dev rows where there are some; five or three folds where rows are few, because a tenth of 5,000 rows is too few to tell
     80 from 81 %; else one held-out part, on a bounded number of entries. Rows of one group are never on both sides.
     """
-    everything, (most_entries, most_dev) = np.arange(len(y)), sizes
+    most_entries, most_dev = sizes
+    everything = np.arange(len(y))
     work = work_of(n_entries, n_classes)
     if dev is not None:
         held = [(np.setdiff1d(everything, dev), dev)]

@@ -188,10 +188,9 @@ class DiskRows:
             source.bins = self.main.bins
         scans = {part: self._scan(source, False, meter) for part, source in self.others.items()}
         meter.end()
-        for line in sources.describe(self.main, scan):
+        notes = dict.fromkeys(note for one in (scan, *scans.values()) for note in one.notes)
+        for line in [*sources.describe(self.main, scan), *notes]:
             self.say(line)
-        for note in dict.fromkeys(note for one in (scan, *scans.values()) for note in one.notes):
-            self.say(note)
         self.separator = self.main.separator(scan, *scans.values())
         cells = sorted({*scan.labels, *self.main.soft, *(scans[DEV].labels if DEV in scans else ())})
         self.known = {cell: k for k, cell in enumerate(cells)}

@@ -453,8 +453,7 @@ class _Trials:
         """Judge settings on their next fold."""
         k = self._judged(settings)
         made = self._ahead.pop((_key(settings), k), None)
-        told = self.log.trial if self.log.on_event else None
-        found, self._left[k] = made or self._fit(settings, k, self.plan.threads, told)
+        found, self._left[k] = made or self._fit(settings, k, self.plan.threads, self.log.trial)
         if found.interrupted:  # solvers keep their weights on Ctrl-C; here it ends the search
             self.stopped = True
             if self.scores:

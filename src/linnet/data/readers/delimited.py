@@ -300,7 +300,8 @@ def _arrow_csv(
         bad.append((row.number, row.actual_columns, row.text))
         return "skip"
 
-    names, quote, on_bad = list(map(str, range(width))), '"' if dialect.quoting else False, note if note_bad else None
+    names = list(map(str, range(width)))
+    quote, on_bad = '"' if dialect.quoting else False, note if note_bad else None
     kinds, wanted = dict.fromkeys(names, pa.binary()), [names[index] for index in keep]
     read = pacsv.ReadOptions(use_threads=block == _THREAD_BLOCK, block_size=min(block, 2**31 - 1), column_names=names)
     parse = pacsv.ParseOptions(
