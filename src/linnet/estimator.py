@@ -22,9 +22,7 @@ class Estimator:
 
     @classmethod
     def _settings(cls) -> dict[str, inspect.Parameter]:
-        parameters = dict(inspect.signature(cls.__init__).parameters)
-        del parameters["self"]
-        return parameters
+        return dict(inspect.signature(cls).parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings given to the constructor; with deep, also those of a setting that has some itself."""

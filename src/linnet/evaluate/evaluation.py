@@ -310,23 +310,22 @@ class Evaluation:
         >>> evaluate(["a", "b"], ["a", "a"], ["a", "b"]).to_dict()["confusion"]
         [[1, 0], [1, 0]]
         """
+
+        def plain(*names: str) -> dict[str, Any]:
+            return {name: to_plain(getattr(self, name)) for name in names}
+
         names, small = [name.replace("-", "_") for name in SCORES], self.n_labels <= MATRIX_LABELS
         return {
-            "n": self.n,
-            "abstained": self.abstained,
-            "mean_cost": to_plain(self.mean_cost),
+            **plain("n", "abstained", "mean_cost"),
             "ordinal": self.ordinal and with_intervals(self.ordinal),
-            "classes": to_plain(self.classes),
-            "level": self.level,
+            **plain("classes", "level"),
             **with_intervals({name: self.score(name) for name in names}),
             "per_class": [{**to_plain(one), **self._areas_of(c)} for c, one in enumerate(self.per_class)],
             "confusion": self.confusion.tolist() if small else None,
             "largest_confusions": to_plain([list(one) for one in self.largest_confusions(100)]),
             "unknown_labels": [{"label": to_plain(label), "count": n} for label, n in self.unknown_labels.items()],
             "unknown_confusion": self.unknown_confusion.tolist() if small else None,
-            "warnings": list(self.warnings),
-            "calibration_bins": to_plain(self.calibration_bins),
-            "top_k": to_plain(self.top_k),
+            **plain("warnings", "calibration_bins", "top_k"),
         }
 
     def _areas_of(self, c: int) -> dict[str, Any]:
