@@ -93,11 +93,8 @@ class CodedTable:
         """Fingerprints by slot, empty in hash mode; 0 where there is none."""
         if self.hashed:
             return np.zeros(0, np.uint64)
-        n = np.uint64(len(self.records))
-        rest = np.uint64(self.bits - 64 + self.shift)
-        above = (np.arange(1, n + np.uint64(1), dtype=np.uint64) << rest) - np.uint64(
-            1
-        )  # the largest that could be there
+        ends = np.arange(1, len(self.records) + 1, dtype=np.uint64) << np.uint64(self.bits - 64 + self.shift)
+        above = ends - np.uint64(1)  # the largest that could be there
         below = above.astype(np.uint32) - self._words[:, 0]
         found = (above - below) << np.uint64(64 - self.bits) | np.uint64(ignored_bits(self.bits))
         out = np.zeros_like(found)
@@ -250,10 +247,12 @@ def _dense(tensors: Arrays, shape: tuple[int, int]) -> Array:
     weights = tensors["weights"]
     if "nonzero" not in tensors:
         return weights
-    out = np.zeros(shape, weights.dtype)
-    if weights.dtype == np.float32 or not spread(tensors["nonzero"], weights, out.ravel()):
-        raise ValueError("its weights are not as many as it says")
-    return out
+    bits = tensors["nonzero"]
+    if len(bits) == -(-shape[0] * shape[1] // 8) and weights.dtype != np.float32:
+        out = np.zeros(shape, weights.dtype)
+        if spread(bits, weights, out.ravel()):
+            return out
+    raise ValueError("its weights are not as many as it says")
 
 
 def _narrow(codes: Array) -> Array:

@@ -455,6 +455,7 @@ class Model:
         n_slots, homes = self.table.n_slots, 1 << (64 - self.shift)
         fits = (
             0 < self.shift < 64
+            and 8 <= self.table.bits <= 64
             and (n_slots == homes if self.table.hashed else n_slots >= homes)
             and self.n_outputs == (1 if len(self.classes) == 2 and not self.multilabel else len(self.classes))
             and self.b.shape == (self.n_lookup,)
