@@ -19,12 +19,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from linnet._kernels.text import Scratch
-from linnet.array_types import Bytes, Ints
+from linnet.array_types import Bytes, Hashes32, Ints
 from linnet.errors import DataError
 from linnet.text.tokens import IN_CONTEXT, SURROGATES
 from linnet.values import alike
 
 LONGEST_DOCUMENT = (1 << 29) - 1
+_WORD = 8  # bytes
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 Run: TypeAlias = list[tuple[int, int, int]]
 """Documents that one thread works through: piece, first, last, in order."""
 
@@ -64,6 +67,32 @@ class TextBuffer:
         return list(self.also[found].to_pylist())
 
 
+def text_numbers(piece: TextBuffer) -> Hashes32:
+    """Return a number of 32 bits for each text; the same text has the same number.
+
+    It is a hash of the length and of four words of eight bytes at equal distances: all of a short text, and quicker than any
+    hash of whole texts.
+
+    >>> one, other, same = text_numbers(text_buffers(["good", "bad", "good"])[0])
+    >>> one == same, one == other
+    (True, False)
+    """
+    data = piece.data if len(piece.data) >= _WORD else np.append(piece.data, np.zeros(_WORD, np.uint8))
+    words = np.ndarray((len(data) - _WORD + 1,), "<u8", np.ascontiguousarray(data), 0, (1,))  # one at every byte
+    starts, sizes = piece.offsets[:-1], np.diff(piece.offsets)
+    room = np.maximum(sizes - _WORD, 0)
+    short = np.where(
+        sizes < _WORD, (np.uint64(1) << (8 * np.minimum(sizes, _WORD - 1)).astype(np.uint64)) - np.uint64(1), _ALL
+    )
+    value = sizes.astype(np.uint64) * _FACTOR
+    for k in range(4):
+        at = starts + room * k // 3
+        there = np.minimum(at, len(words) - 1)
+        value = (value ^ ((words[there] >> (8 * (at - there)).astype(np.uint64)) & short)) * _FACTOR
+        value ^= value >> np.uint64(29)
+    return (value * _FACTOR >> np.uint64(32)).astype(np.uint32)
+
+
 def columns_digest(*parts: Any) -> str:
     """Return the SHA-256 of the texts and labels of Datasets: of their bytes, then of their lengths.
 
@@ -75,7 +104,7 @@ def columns_digest(*parts: Any) -> str:
     whole, sizes = hashlib.sha256(), hashlib.sha256()
     for column in (column for part in parts for column in (part.text, part.label) if column is not None):
         for piece in text_buffers(column):
-            whole.update(piece.data[piece.offsets[0] : piece.offsets[-1]].tobytes())
+            whole.update(piece.data[piece.offsets[0] : piece.offsets[-1]].data)
             sizes.update(np.diff(piece.offsets).astype("<i8").tobytes())
     whole.update(sizes.digest())
     return whole.hexdigest()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linnet.array_types import Array, Floats, Hashes32, Ints
-from linnet.features.buffers import TextBuffer
+from linnet.features.buffers import TextBuffer, text_numbers
 
 
 @dataclass(frozen=True)
@@ -57,19 +57,15 @@ class Learned:
 
 # ---- Which texts a model was trained on, in a few kilobytes: so that an evaluation on them is noticed.
 #
-# A text is known by a number of 32 bits, a hash of its length and of four words of eight bytes at equal distances: all of a short
-# text, and quicker than any hash of whole texts. Long texts of one length that differ in a few letters may share a number. Kept are the
-# smallest numbers, sorted, at most 65,536 and at most a share of the file; texts with a number above the last one kept are not
-# looked at, so the share of known texts is estimated from the others. Where all numbers fit, the list ends with 2^32 - 1. Sets
-# can be merged, and do not depend on the order of the texts.
+# A text is known by its number of 32 bits (``text_numbers``). Long texts of one length that differ in a few letters may share
+# it. Kept are the smallest numbers, sorted, at most 65,536 and at most a share of the file; texts with a number above the last
+# one kept are not looked at, so the share of known texts is estimated from the others. Where all numbers fit, the list ends
+# with 2^32 - 1. Sets can be merged, and do not depend on the order of the texts.
 
 
 MOST = 1 << 16
 SHARE = 0.04  # of the bytes of the model, headers aside
 _LAST = np.uint32(0xFFFFFFFF)
-_WORD = 8  # bytes
-_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -95,7 +91,7 @@ def numbers_of(pieces: Iterable[TextBuffer]) -> Hashes32:
     """Return the smallest numbers of some texts, each once."""
     found, waiting = [np.zeros(0, np.uint32)], 0
     for piece in pieces:
-        found.append(_numbers(piece))
+        found.append(text_numbers(piece))
         waiting += len(piece)
         if waiting > 4 * MOST:  # sorting is what takes time
             found, waiting = [_smallest(found)], 0
@@ -138,27 +134,9 @@ def compare(known: Hashes32, pieces: Iterable[TextBuffer]) -> TextsSeen:
     """Count the texts that are known."""
     looked_at = seen = 0
     for piece in pieces if len(known) else ():
-        numbers = _numbers(piece)
+        numbers = text_numbers(piece)
         numbers = numbers[numbers <= known[-1]]
         looked_at += len(numbers)
         at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
         seen += int(np.count_nonzero(known[at] == numbers))
     return TextsSeen(looked_at, seen)
-
-
-def _numbers(piece: TextBuffer) -> Hashes32:
-    """Return the number of each text: length and four words of eight bytes, mixed by multiplications that wrap around."""
-    data = piece.data if len(piece.data) >= _WORD else np.append(piece.data, np.zeros(_WORD, np.uint8))
-    words = np.ndarray((len(data) - _WORD + 1,), "<u8", np.ascontiguousarray(data), 0, (1,))  # one at every byte
-    starts, sizes = piece.offsets[:-1], np.diff(piece.offsets)
-    room = np.maximum(sizes - _WORD, 0)
-    short = np.where(
-        sizes < _WORD, (np.uint64(1) << (8 * np.minimum(sizes, _WORD - 1)).astype(np.uint64)) - np.uint64(1), _ALL
-    )
-    value = sizes.astype(np.uint64) * _FACTOR
-    for k in range(4):
-        at = starts + room * k // 3
-        there = np.minimum(at, len(words) - 1)
-        value = (value ^ ((words[there] >> (8 * (at - there)).astype(np.uint64)) & short)) * _FACTOR
-        value ^= value >> np.uint64(29)
-    return (value * _FACTOR >> np.uint64(32)).astype(np.uint32)

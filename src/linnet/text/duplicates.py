@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from linnet._kernels.text import document_minima, link_similar, sketch_documents, word_keys
 from linnet.array_types import Bools, Hashes, Hashes32, Ints
-from linnet.data.arrays import call, cast, filled, to_numbers
+from linnet.data.arrays import call, cast, filled, take, to_numbers
 from linnet.errors import DataError, check_choice
 
 #: What counts as the same text: as it stands; but for white space; but for case, white space and signs.
@@ -77,10 +77,17 @@ def exact_groups(texts: Any, same: str = "exact") -> Ints:
     `same` says which texts are the same: "exact", "spaces" (white space aside) or "words" (case, white space and signs
     aside).
     """
-    if same == "exact" and isinstance(texts, pa.Array | pa.ChunkedArray):  # Arrow numbers values by their first rows
-        column = cast(texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts]), pa.large_string())
-        chunks = call("dictionary_encode", filled(column)).chunks
-        return np.concatenate([np.zeros(0, np.int64), *(to_numbers(chunk.indices) for chunk in chunks)])
+    if same == "exact" and isinstance(texts, pa.Array | pa.ChunkedArray):
+        from linnet.features.buffers import text_buffers, text_numbers
+
+        column = texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts])
+        column = filled(cast(column, pa.large_string()))
+        first = _first_of(np.concatenate([text_numbers(piece) for piece in text_buffers(column)]))
+        alike = np.flatnonzero(np.bincount(first)[first] > 1)  # the same text, or another of the same number
+        if len(alike):
+            chunks = call("dictionary_encode", take(column, alike)).chunks
+            first[alike] = alike[_first_of(np.concatenate([to_numbers(chunk.indices) for chunk in chunks]))]
+        return _numbered(first)
     if hasattr(texts, "to_pylist"):
         texts = texts.to_pylist()
     rows = ["" if text is None else text for text in texts]
