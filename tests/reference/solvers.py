@@ -217,12 +217,12 @@ def logistic_pass(
     *,
     bias_scale: float = 1.0,
     offset: float = 0.0,
-) -> tuple[float, float, float]:
+) -> tuple[float, float]:
     """Visit rows once, each time solving for one dual variable by bisection; changes m in place.
 
-    Returns the loss, sum_i e_i^2 q_i and sum_i y_i e_i as rows are met, e_i = a_i - C_i sigmoid(-y_i score_i).
+    Returns the loss and sum_i e_i^2 q_i as rows are met, e_i = a_i - C_i sigmoid(-y_i score_i).
     """
-    loss = square = drift = 0.0
+    loss = square = 0.0
     for i in order:
         t, old = signs[i], m.alpha[i]
         score = t * (offset + m.bias * bias_scale + sum(v * m.w[j] for j, v in rows[i]))
@@ -230,7 +230,6 @@ def logistic_pass(
         loss += C[i] * (math.log1p(math.exp(-abs(score))) - min(score, 0.0))
         error = old - C[i] / (1.0 + math.exp(score))
         square += error * error * q
-        drift += t * error
         low, high = -60.0, 60.0  # of the log-odds of a / C, in which the slope rises
         for _ in range(200):
             middle = (low + high) / 2
@@ -243,7 +242,7 @@ def logistic_pass(
         m.bias += d * bias_scale
         for j, v in rows[i]:
             m.w[j] += d * v
-    return loss, square, drift
+    return loss, square
 
 
 # ---- fewer columns
@@ -414,13 +413,13 @@ def softmax_pass(
     *,
     bias_scale: float = 1.0,
     offset: Sequence[float],
-) -> tuple[float, float, list[float]]:
+) -> tuple[float, float]:
     """Visit rows once, each time solving for the probabilities of its classes by bisection; changes W, bias, shares.
 
-    Returns the loss, sum_i |e_i|^2 q_i and sum_i e_i as rows are met, e_i = C_i (p_i - softmax(scores_i)).
+    Returns the loss and sum_i |e_i|^2 q_i as rows are met, e_i = C_i (p_i - softmax(scores_i)).
     """
     classes = range(len(bias))
-    loss, square, drift = 0.0, 0.0, [0.0] * len(bias)
+    loss = square = 0.0
     for i in order:
         old = shares[i]
         s = [offset[c] + bias[c] * bias_scale + sum(v * W[j][c] for j, v in rows[i]) for c in classes]
@@ -429,7 +428,6 @@ def softmax_pass(
         error = [C[i] * (old[c] - math.exp(s[c] - max(s)) / total) for c in classes]
         loss += C[i] * (max(s) + math.log(total) - s[y[i]])
         square += q * sum(e * e for e in error)
-        drift = [d + e for d, e in zip(drift, error, strict=True)]
         z = [s[c] + q * C[i] * old[c] for c in classes]
         low, high = min(z) - q * C[i] - 1.0, max(z) + 60.0  # of lambda: log p + q C p = z - lambda
         for _ in range(64):
@@ -442,7 +440,7 @@ def softmax_pass(
             bias[c] += d * bias_scale
             for j, v in rows[i]:
                 W[j][c] += d * v
-    return loss, square, drift
+    return loss, square
 
 
 def _share(Q: float, level: float) -> float:

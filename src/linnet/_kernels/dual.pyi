@@ -33,8 +33,7 @@ def svm_pass(
 class LogisticDual:
     bias: float
     loss: float
-    square: float
-    drift: float
+    squares: Float64s
     def __init__(
         self, signs: Int8s, alpha: Float64s, rest: Float64s, q: Float64s, *, bias_scale: float, bias: float = ...
     ) -> None: ...
@@ -46,14 +45,13 @@ def logistic_pass(
 def logistic_gradient(
     indptr: Int64s, indices: Int32s, values: npt.NDArray[Real], y: Int8s, rows: Int32s, C: Float64s, w: Float64s,
     b: float, out: Float64s,
-) -> float: ...  # fmt: skip
+) -> tuple[float, float]: ...  # fmt: skip
 
 class SoftmaxDual:
     t: Float64s
     bias: Float64s
-    drift: Float64s
     loss: float
-    square: float
+    squares: Float64s
     def __init__(
         self, y: Int32s, cost: Float64s, q: Float64s, t: Float64s, bias: Float64s, *, bias_scale: float
     ) -> None: ...

@@ -166,12 +166,12 @@ cdef class LogisticDual:
     signs     y_i, +1 or -1
     q         squared norms of the rows, with the constant feature of the intercept
     bias      the weight of the constant feature bias_scale
-    loss      of the rows as they were met in the last pass, with e_i = a_i - C_i sigmoid(-y_i score_i) as are
-    square    sum_i e_i^2 q_i, about the squared gradient of the primal problem by w, and
-    drift     sum_i y_i e_i, about that by the intercept
+    loss      of the rows as they were met in the last pass, with e_i = a_i - C_i sigmoid(-y_i score_i)
+    squares   e_i^2 q_i of each row as it was last met, which together are about the squared gradient of the primal problem by w
     """
 
-    cdef readonly double bias, loss, square, drift
+    cdef readonly double bias, loss
+    cdef readonly object squares
     cdef const int8_t[::1] signs
     cdef double[::1] alpha, rest
     cdef const double[::1] q
@@ -184,7 +184,8 @@ cdef class LogisticDual:
                              "one of each a row")
         self.signs, self.alpha, self.rest, self.q = signs, alpha, rest, q
         self.bias_scale, self.bias = bias_scale, bias
-        self.loss = self.square = self.drift = 0.0
+        self.loss = 0.0
+        self.squares = numpy.zeros(signs.shape[0])
 
 
 def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] order,
@@ -197,9 +198,9 @@ def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const r
     """
     cdef int64_t t, i, begin, n = order.shape[0], count, steps = 0, turn
     cdef double score, sign, old, other, z, C, slope, d, bias_scale = dual.bias_scale
-    cdef double b = dual.bias, loss = 0.0, square = 0.0, drift = 0.0
+    cdef double b = dual.bias, loss = 0.0
     cdef const int8_t[::1] y = dual.signs
-    cdef double[::1] alpha = dual.alpha, rest = dual.rest
+    cdef double[::1] alpha = dual.alpha, rest = dual.rest, squares = dual.squares
     cdef const double[::1] q = dual.q
     with nogil:
         for t in range(n):
@@ -213,8 +214,7 @@ def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const r
             d = exp(-fabs(score))
             loss += C * (log1p(d) - (score if score < 0.0 else 0.0))
             d = alpha[i] - C * (d if score > 0.0 else 1.0) / (1.0 + d)
-            square += d * d * q[i]
-            drift += d * y[i]
+            squares[i] = d * d * q[i]
             sign = 1.0 if 0.5 * q[i] * (rest[i] - alpha[i]) + score >= 0.0 else -1.0
             old, other = alpha[i], rest[i]
             if sign < 0.0:
@@ -244,15 +244,15 @@ def logistic_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const r
             d = sign * (z - old) * y[i]
             b += d * bias_scale
             add_row(&indices[begin], &values[begin], count, d, &w[0])
-    dual.bias, dual.loss, dual.square, dual.drift = b, loss, square, drift
+    dual.bias, dual.loss = b, loss
     return steps
 
 
 def logistic_gradient(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int8_t[::1] y,
-                      const int32_t[::1] rows, const double[::1] C, const double[::1] w, double b, double[::1] out) -> float:
-    """Add -sum_i C_i y_i sigmoid(-y_i (w.x_i + b)) x_i over the given rows to out, and return it for the intercept."""
+                      const int32_t[::1] rows, const double[::1] C, const double[::1] w, double b, double[::1] out) -> tuple:
+    """Add -sum_i C_i y_i sigmoid(-y_i (w.x_i + b)) x_i over the given rows to out; return it for the intercept, and its slope."""
     cdef int64_t t, i, begin, count
-    cdef double score, d, drift = 0.0
+    cdef double score, d, drift = 0.0, slope = 0.0
     with nogil:
         for t in range(rows.shape[0]):
             i = rows[t]
@@ -260,10 +260,11 @@ def logistic_gradient(const int64_t[::1] indptr, const int32_t[::1] indices, con
             count = indptr[i + 1] - begin
             score = y[i] * (b + row_score(&indices[begin], &values[begin], count, &w[0]))
             d = exp(-fabs(score))
+            slope += C[i] * d / ((1.0 + d) * (1.0 + d))
             d = -C[i] * y[i] * (d if score > 0.0 else 1.0) / (1.0 + d)
             drift += d
             add_row(&indices[begin], &values[begin], count, d, &out[0])
-    return drift
+    return drift, slope
 
 
 cdef extern from "softmax.h" nogil:
@@ -277,10 +278,10 @@ cdef extern from "softmax.h" nogil:
         double *t
         const double *offset
         double *bias
-        double *drift
+        double *squares
         double *scratch
         int64_t n_order, n_classes, width, steps
-        double bias_scale, inner, loss, square
+        double bias_scale, inner, loss
     void linnet_softmax_float_pass(linnet_softmax* m, const float* values, float* table)
     void linnet_softmax_double_pass(linnet_softmax* m, const double* values, double* table)
 
@@ -294,36 +295,32 @@ cdef class SoftmaxDual:
     q         squared norms of the rows, with the constant feature of the intercepts
     t         log(a_ic / C_i), (n_rows, n_classes): the logarithm of a probability
     bias      the weights of the constant feature bias_scale, (n_classes,)
-    loss      of the rows as they were met in the last pass, with e_i = a_i - C_i softmax(scores_i) as are
-    square    sum_i |e_i|^2 q_i, about the squared gradient of the primal problem by W, and
-    drift     sum_i e_i, (n_classes,), about that by the intercepts
+    loss      of the rows as they were met in the last pass, with e_i = a_i - C_i softmax(scores_i)
+    squares   |e_i|^2 q_i of each row as it was last met, which together are about the squared gradient of the primal problem by W
     """
 
-    cdef readonly object y, cost, q, t, bias, drift, scratch
+    cdef readonly object y, cost, q, t, bias, squares, scratch
     cdef linnet_softmax m
 
     def __init__(self, const int32_t[::1] y, const double[::1] cost, const double[::1] q, double[:, ::1] t, double[::1] bias, *,
                  double bias_scale):
-        cdef double[::1] drift, scratch
+        cdef double[::1] squares, scratch
         if not y.shape[0] == cost.shape[0] == q.shape[0] == t.shape[0] or t.shape[1] != bias.shape[0]:
             raise ValueError(f"{y.shape[0]} labels, {cost.shape[0]} costs, {q.shape[0]} norms, variables ({t.shape[0]}, "
                              f"{t.shape[1]}), {bias.shape[0]} intercepts; one of each a row, or a class")
         self.y, self.cost, self.q = numpy.asarray(y), numpy.asarray(cost), numpy.asarray(q)
-        self.t, self.bias, self.drift = numpy.asarray(t), numpy.asarray(bias), numpy.zeros(bias.shape[0])
+        self.t, self.bias = numpy.asarray(t), numpy.asarray(bias)
+        self.squares = numpy.zeros(y.shape[0])
         self.m.width = (t.shape[1] + 3) // 4 * 4
         self.scratch = numpy.empty(6 * self.m.width)
-        drift, scratch = self.drift, self.scratch
+        squares, scratch = self.squares, self.scratch
         self.m.y, self.m.cost, self.m.q, self.m.t, self.m.bias = &y[0], &cost[0], &q[0], &t[0, 0], &bias[0]
-        self.m.drift, self.m.scratch = &drift[0], &scratch[0]
+        self.m.squares, self.m.scratch = &squares[0], &scratch[0]
         self.m.n_classes, self.m.bias_scale = t.shape[1], bias_scale
 
     @property
     def loss(self):
         return self.m.loss
-
-    @property
-    def square(self):
-        return self.m.square
 
 
 def softmax_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] order,
@@ -339,8 +336,7 @@ def softmax_pass(const int64_t[::1] indptr, const int32_t[::1] indices, const re
     cdef linnet_softmax* m = &dual.m
     if table.shape[1] != m.width:
         raise ValueError(f"a table of {table.shape[1]} columns for {m.n_classes} classes; it needs {m.width}")
-    dual.drift[:] = 0.0
-    m.loss = m.square = 0.0
+    m.loss = 0.0
     m.steps = 0
     m.indptr, m.indices, m.order, m.n_order = &indptr[0], &indices[0], &order[0], order.shape[0]
     m.offset, m.inner = &offset[0], inner

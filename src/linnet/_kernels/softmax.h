@@ -8,11 +8,11 @@ typedef struct {
     const int32_t *indices, *order, *y;
     const double *cost, *q;                   /* (n_rows,) */
     double *t;                                /* (n_rows, n_classes): log p */
-    const double *offset;                     /* (n_classes,), as are bias and drift */
-    double *bias, *drift;
+    const double *offset;                     /* (n_classes,), as is bias */
+    double *bias, *squares;                   /* squares: (n_rows,) */
     double *scratch;                          /* (6, width) */
     int64_t n_order, n_classes, width, steps; /* width: numbers of the table that belong to a feature, a multiple of 4 */
-    double bias_scale, inner, loss, square;
+    double bias_scale, inner, loss;
 } linnet_softmax;
 
 /* Sums over classes are made of four running sums. */

@@ -41,7 +41,7 @@ LINNET_WIDE static void LINNET_NAME(linnet_softmax, REAL, pass)(linnet_softmax *
 {
     const int64_t K = m->n_classes, width = m->width;
     double *restrict s = m->scratch, *restrict p = s + width, *restrict z = p + width, *restrict d = z + width;
-    double *restrict h = d + width, *restrict r = h + width, *restrict bias = m->bias, *restrict drift = m->drift;
+    double *restrict h = d + width, *restrict r = h + width, *restrict bias = m->bias;
     const double *restrict offset = m->offset, bias_scale = m->bias_scale;
     for (int64_t c = 0; c < 6 * width; c++)
         m->scratch[c] = 0.0;
@@ -69,13 +69,11 @@ LINNET_WIDE static void LINNET_NAME(linnet_softmax, REAL, pass)(linnet_softmax *
         LINNET_SUM(whole, z[k])
         const double C = m->cost[i], Q = m->q[i] * C;
         m->loss += C * (top + linnet_log(whole) - s[m->y[i]]);
-        for (int64_t c = 0; c < K; c++) {
+        for (int64_t c = 0; c < K; c++)
             d[c] = C * (p[c] - z[c] / whole);
-            drift[c] += d[c];
-        }
         LINNET_MOST(worst, 0.0, d[k] < 0.0 ? -d[k] : d[k])
         LINNET_SUM(square, d[k] * d[k])
-        m->square += square * m->q[i];
+        m->squares[i] = square * m->q[i];
         if (worst <= m->inner * C)
             continue;
         for (int64_t c = 0; c < K; c++) {

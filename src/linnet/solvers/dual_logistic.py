@@ -5,7 +5,10 @@ Passes    the kernels solve for the dual variables of a row, a_ic = C_i P(c | x_
           times its errors C_i [c = y_i] - a_ic
 Intercept b is the multiplier of the constraint that errors sum to zero. The passes see a penalised intercept around an
           offset, 1/(2 rho) (b - offset)^2 with rho = mean |x|^2, and after each pass the offset moves on to b: the proximal
-          point method in one variable a class, whose fixed point is the constraint.
+          point method in one variable a class, whose fixed point is the constraint. Where the weights have converged first, a
+          Newton step moves the offset alone.
+Revisits  most of the gradient soon comes from a few rows, such as texts that are nearly the same with different labels: after
+          each pass those that add more than the mean row, and more than their share of what the tolerance allows, are visited again.
 Stop      |gradient| / |gradient at zero| is at most tol: computed when an estimate, which costs nothing, says so; or
           passes bring little (very large C): Newton's method finishes what is left.
 Paper     Yu, Huang, Lin: Dual Coordinate Descent Methods for Logistic Regression and Maximum Entropy Models, 2011.
@@ -22,7 +25,8 @@ Hsieh, Chang, Lin: Large Linear Classification When Data Cannot Fit In Memory, 2
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import sqrt
 from typing import Any, TypeAlias
 
@@ -39,6 +43,7 @@ from linnet.solvers.problem import LinearProblem, SmoothObjective
 
 FIRST_SLOPE = 1e-2  # slope at which a single variable is solved, at first
 LAST_SLOPE = 1e-10
+REVISITS = 10  # after each pass, at most
 PATIENCE = 5  # passes in which the estimate must have halved
 
 
@@ -58,8 +63,20 @@ class DualPasses:
     sharper = 1.0
     """What the slope at which variables are solved is multiplied by then."""
 
-    def _order(self, rng: np.random.Generator) -> Ints32:
-        return rng.permutation(np.arange(self.n_rows, dtype=np.int32))
+    def _revisit(
+        self,
+        visit: Callable[[Ints32], int],
+        of: dual.LogisticDual | dual.SoftmaxDual,
+        rng: np.random.Generator,
+        tol: float,
+    ) -> None:
+        """Visit the rows that add most to the gradient, some times."""
+        most = max((tol * self.first) ** 2 / self.n_rows, arithmetic.mean(of.squares))
+        for _ in range(REVISITS):
+            rows = np.flatnonzero(of.squares > most).astype(np.int32)
+            if not len(rows):
+                break
+            visit(rng.permutation(rows))
 
 
 class TwoClassPasses(DualPasses):
@@ -80,17 +97,21 @@ class TwoClassPasses(DualPasses):
         self.root, self.offset, self.w = sqrt(self.rho), 0.0, -2.0 * share * gradient[:n_features]
         return share, -2.0 * share * drift * self.root
 
-    def _length(self, square: float, drift: float) -> float:
+    def _length(self, square: float, drift: float = 0.0) -> float:
         """Return |gradient| / |gradient at zero| from the square of its weights and that of the intercept."""
         return sqrt(square + (drift * drift if self.intercept else 0.0)) / self.first
 
-    def visit(self, rng: np.random.Generator, slope: float) -> int:
-        """Visit the rows once, in a new order; returns the Newton steps taken on their variables."""
-        X, of = self.X, self.of
-        steps = dual.logistic_pass(X.indptr, X.indices, X.values, self._order(rng), self.w, of, self.offset, slope)
+    def visit(self, rng: np.random.Generator, slope: float, tol: float) -> int:
+        """Visit the rows once, in a new order, and some of them again; returns the Newton steps of the pass on their variables."""
+        of = self.of
+        steps = self._visit(self.X, of, slope, rng.permutation(np.arange(self.n_rows, dtype=np.int32)))
+        self.loss, self.estimate = of.loss, self._length(arithmetic.total(of.squares))
         self.offset += of.bias * self.root
-        self.loss, self.estimate = of.loss, self._length(of.square, of.drift)
+        self._revisit(partial(self._visit, self.X, of, slope), of, rng, tol)
         return steps
+
+    def _visit(self, X: Matrix, of: dual.LogisticDual, slope: float, order: Ints32) -> int:
+        return dual.logistic_pass(X.indptr, X.indices, X.values, order, self.w, of, self.offset, slope)
 
     def weights(self) -> tuple[Floats, Any]:
         """Return w and b."""
@@ -101,18 +122,27 @@ class TwoClassPasses(DualPasses):
         yield self.X, self.signs, self.C
 
     def violation(self) -> float:
-        """Return |gradient| / |gradient at zero|."""
-        g, drift = self.w.copy(), 0.0
+        """Return |gradient| / |gradient at zero|; the intercept moves first where most of it is its own."""
+        g, drift, slope = self._gradient()
+        if self.intercept and drift * drift > arithmetic.dot(g, g):
+            self.offset -= drift / slope
+            g, drift, _ = self._gradient()
+        return self._length(arithmetic.dot(g, g), drift)
+
+    def _gradient(self) -> tuple[Floats, float, float]:
+        """Return the gradient by the weights and by the intercept, and the slope of that."""
+        g, drift, slope = self.w.copy(), 0.0, 0.0
         for X, signs, C in self.parts():
             rows = np.arange(len(C), dtype=np.int32)
-            drift += dual.logistic_gradient(X.indptr, X.indices, X.values, signs, rows, C, self.w, self.offset, g)
-        return self._length(arithmetic.dot(g, g), drift)
+            found = dual.logistic_gradient(X.indptr, X.indices, X.values, signs, rows, C, self.w, self.offset, g)
+            drift, slope = drift + found[0], slope + found[1]
+        return g, drift, slope
 
 
 class SoftmaxPasses(DualPasses):
     """Several classes, all of them in one visit of a row; the weights of a feature lie side by side."""
 
-    patience = 4 * PATIENCE
+    patience = 2 * PATIENCE
 
     def __init__(self, f: LinearProblem, norms: Floats, gradient: Floats) -> None:
         K, n, self.f, self.n_rows = f.n_outputs, len(f.y), f, len(f.y)
@@ -129,14 +159,18 @@ class SoftmaxPasses(DualPasses):
         t[np.arange(n), f.y] = float(arithmetic.log(1.0 - share))
         self.of = dual.SoftmaxDual(f.y, f.c, norms + rho, t, -step * self.root * drift, bias_scale=self.root)
 
-    def visit(self, rng: np.random.Generator, slope: float) -> int:
-        """Visit the rows once."""
-        X, of = self.f.X, self.of
-        steps = dual.softmax_pass(X.indptr, X.indices, X.values, self._order(rng), self.table, of, self.offset, slope)
+    def visit(self, rng: np.random.Generator, slope: float, tol: float) -> int:
+        """Visit the rows once, and some of them again."""
+        of = self.of
+        steps = self._visit(slope, rng.permutation(np.arange(self.n_rows, dtype=np.int32)))
+        self.loss, self.estimate = of.loss, sqrt(arithmetic.total(of.squares)) / self.first
         self.offset = self.offset + of.bias * self.root
-        drift = arithmetic.dot(of.drift, of.drift) if self.f.fit_intercept else 0.0
-        self.loss, self.estimate = of.loss, sqrt(of.square + drift) / self.first
+        self._revisit(partial(self._visit, slope), of, rng, tol)
         return steps
+
+    def _visit(self, slope: float, order: Ints32) -> int:
+        X = self.f.X
+        return dual.softmax_pass(X.indptr, X.indices, X.values, order, self.table, self.of, self.offset, slope)
 
     def weights(self) -> tuple[Array, Floats]:
         """Return W and b."""
@@ -148,8 +182,9 @@ class SoftmaxPasses(DualPasses):
         return np.append(W.astype(np.float64), b)[: self.f.size]
 
     def violation(self) -> float:
-        """Return |gradient| / |gradient at zero|."""
-        g = self.f(self.vector()).gradient()
+        """Return |gradient| / |gradient at zero|, with the intercepts about where the weights want them."""
+        here, self.offset = self.f.centred(self.vector())
+        g = here.gradient()
         return sqrt(arithmetic.dot(g, g)) / self.first
 
 
@@ -174,7 +209,7 @@ def solve(
     done, interrupted = p.first == 0.0, False
     try:
         while passes < max_epochs and not done:
-            steps = p.visit(rng, slope)
+            steps = p.visit(rng, slope, tol)
             passes += 1
             violation = p.estimate
             history.append(violation)
@@ -262,9 +297,9 @@ class BlockPasses(TwoClassPasses):
             state[1] = np.where(fresh, (1.0 - self.share) * state[1], state[1])
         return state
 
-    def visit(self, rng: np.random.Generator, slope: float) -> int:
-        """Visit the blocks once."""
-        steps, square, drift, moved, self.loss = 0, 0.0, 0.0, 0.0, 0.0
+    def visit(self, rng: np.random.Generator, slope: float, tol: float) -> int:
+        """Visit the blocks once, and some rows of each again."""
+        steps, square, moved, self.loss = 0, 0.0, 0.0, 0.0
         for group, block in self.blocks.visit(rng):
             X, y = block.X, block.y
             state = self._state(group)
@@ -272,12 +307,14 @@ class BlockPasses(TwoClassPasses):
             order = draw.permutation(len(y)).astype(np.int32)
             signs, norms = signs_of(y, 2)[:, 0], state[2] + self.rho
             of = dual.LogisticDual(signs, state[0], state[1], norms, bias_scale=self.root, bias=self.bias)
-            steps += dual.logistic_pass(X.indptr, X.indices, X.values, order, self.w, of, self.offset, slope)
+            visit = partial(self._visit, X, of, slope)
+            steps += visit(order)
+            self.loss, square = self.loss + of.loss, square + arithmetic.total(of.squares)
+            self._revisit(visit, of, draw, tol)
             self.bias = of.bias
             self.blocks.keep_state(group, state)
             moved += self.bias * len(y) / self.n_rows
-            self.loss, square, drift = self.loss + of.loss, square + of.square, drift + of.drift
         self.number += 1
         self.offset += moved * self.root  # the mean over the blocks: that of the last one is noise
-        self.estimate = self._length(square, drift)
+        self.estimate = self._length(square)
         return steps
