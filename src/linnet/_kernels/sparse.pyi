@@ -28,7 +28,7 @@ def row_keys(
     last: int, out: UInt64s,
 ) -> None: ...  # fmt: skip
 def class_sums(
-    indptr: Int64s, indices: Int32s, values: npt.NDArray[Real], y: Int32s, weight: Float64s, out: Float64s
+    indptr: Int64s, indices: Int32s, values: npt.NDArray[Real], y: Int32s, weight: Float64s, out: npt.NDArray[Weight]
 ) -> None: ...
 def scale_segments(
     indptr: Int64s, indices: Int32s, counts: Int32s, tf: int, norm_weight: npt.NDArray[Real], normalise: int,

@@ -186,7 +186,7 @@ def row_keys(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] ind
 
 
 def class_sums(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] values, const int32_t[::1] y,
-               const double[::1] weight, double[:, ::1] out):
+               const double[::1] weight, weight_real[:, ::1] out):
     """Add each row, times its weight, to the column of its class: out[j, y[i]] += weight[i] X[i, j].
 
     With no values every entry counts one; a negative class is left out.
@@ -200,7 +200,7 @@ def class_sums(const int64_t[::1] indptr, const int32_t[::1] indices, const real
             if c < 0:
                 continue
             for k in range(indptr[i], indptr[i + 1]):
-                out[indices[k], c] += weight[i] if ones else weight[i] * values[k]
+                out[indices[k], c] += <weight_real>(weight[i] if ones else weight[i] * values[k])
 
 
 def scale_segments(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] counts, int tf,

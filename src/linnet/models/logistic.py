@@ -173,20 +173,21 @@ class LogisticRegression(StepModel, ProbabilityModel):
 
         def shown(W: Array, b: Any) -> Weights:
             b = np.atleast_1d(b)  # a common shift changes no probability
-            return small.expand(W.reshape(-1, n_outputs)), b - (arithmetic.mean(b) if n_outputs > 1 else 0.0)
+            return small.expand(W.reshape(-1, n_outputs), rows.X.values.dtype), b - (
+                arithmetic.mean(b) if n_outputs > 1 else 0.0
+            )
 
         with ThreadPoolExecutor(rows.threads) if n_outputs > 1 and rows.threads > 1 else nullcontext() as pool:
             f = LinearProblem(
                 small.X, y, c, Logistic() if n_outputs == 1 else Softmax(), n_outputs,
                 fit_intercept=truth("fit_intercept", self.fit_intercept), pool=pool, threads=rows.threads,
             )  # fmt: skip
-            start, scale, made = np.zeros(f.size), None, 0
+            start, scale, made = None, None, 0
             if not newton:
-                gradient = f(start).gradient()
-                if not gradient.any():  # nothing to learn
+                p: Passes = (SoftmaxPasses if n_outputs > 1 else TwoClassPasses)(f, small.norms)
+                if not p.first:  # nothing to learn
                     self._finish(0, passes, 0.0, True)
-                    return shown(*f.unpack(start))
-                p: Passes = (SoftmaxPasses if n_outputs > 1 else TwoClassPasses)(f, small.norms, gradient)
+                    return shown(*f.unpack(np.zeros(f.size)))
                 seed, told = seed_of(self.random_state), showing(rows.on_epoch, shown)
                 run = dual_logistic.solve(p, tol=tol, max_epochs=passes, seed=seed, on_epoch=told)
                 if run.converged or run.interrupted or run.epochs == passes:

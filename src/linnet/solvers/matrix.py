@@ -148,9 +148,9 @@ class Compact:
         """Return the weights of the old columns, (n_features, n_outputs)."""
         if not len(W):
             return np.zeros((len(self.place), W.shape[1]), dtype=dtype)
-        out = W.take(self.place, axis=0, mode="wrap")
+        out = W.astype(dtype, copy=False).take(self.place, axis=0, mode="wrap")
         out *= self.factor[:, None]
-        return np.asarray(out, dtype=dtype)
+        return out
 
 
 def compact(X: Matrix, rows: Ints32) -> Compact:

@@ -181,7 +181,7 @@ class LinearProblem(Problem):
         b = w[self.n_penalised :] if self.fit_intercept else np.zeros(self.n_outputs)
         return w[: self.n_penalised].reshape(self.X.n_features, self.n_outputs), b
 
-    def _rows(self, M: Matrix, values: npt.NDArray[np.floating], V: Floats) -> Floats:
+    def rows_times(self, M: Matrix, values: npt.NDArray[np.floating], V: npt.NDArray[np.floating]) -> Floats:
         """Return the product of sparse rows with V; any cut of the rows gives the same numbers."""
         out = np.empty((len(M), V.shape[1]))
         V = np.ascontiguousarray(V)
@@ -193,40 +193,34 @@ class LinearProblem(Problem):
     def scores(self, w: Floats) -> Floats:
         """Return X W + b."""
         W, b = self.unpack(w)
-        return self._rows(self.X, self.X.values, W) + b
+        return self.rows_times(self.X, self.X.values, W) + b
 
     def _transposed(self, R: Floats, values: npt.NDArray[np.floating] | None) -> Floats:
         """Return X^T R and, below it, the column sums of R: the part of the intercept.
 
         values are those of the transposed matrix; None needs no such matrix: for a point or two, cheaper than to make one.
         """
-        found = self.X.transposed_dot(R) if values is None else self._rows(self.XT, values, R)
+        found = self.X.transposed_dot(R) if values is None else self.rows_times(self.XT, values, R)
         return np.append(found, arithmetic.total(R, axis=0)) if self.fit_intercept else found.ravel()
 
-    def centred(self, w: Floats) -> tuple[Local, Floats]:
-        """Return the view from a point with other intercepts, about where the weights want them, and these.
+    def centred(self, S: Floats, b: Floats) -> tuple[Floats, Floats]:
+        """Move intercepts to about where the other weights want them; returns the gradient by the scores S, and the intercepts.
 
-        Each step is half of Newton's with the diagonal, which for two classes of the softmax is Newton's own.
+        S, of the intercepts b, moves with them. Each step is half of Newton's with the diagonal, which for two classes of
+        the softmax is Newton's own.
         """
-        S, (_, b) = self.scores(w), self.unpack(w)
-        if self.fit_intercept:
-            w, b = w.copy(), b.copy()
-            for _ in range(CENTRING):
-                R = self.loss.gradient(S, self.y, self.c)
-                far = np.abs(R)
-                slope = arithmetic.total(far * (1.0 - far / self.c[:, None]), axis=0)
-                step = 0.5 * arithmetic.total(R, axis=0) / np.maximum(slope, LEAST_SLOPE)
-                S -= step
-                b -= step
-            w[self.n_penalised :] = b
-        return self._at(w, S), b
+        R = self.loss.gradient(S, self.y, self.c)
+        for _ in range(CENTRING if self.fit_intercept else 0):
+            far = np.abs(R)
+            slope = arithmetic.total(far * (1.0 - far / self.c[:, None]), axis=0)
+            step = 0.5 * arithmetic.total(R, axis=0) / np.maximum(slope, LEAST_SLOPE)
+            S -= step
+            b = b - step
+            R = self.loss.gradient(S, self.y, self.c)
+        return R, b
 
     def __call__(self, w: Floats) -> Local:
-        return self._at(w, self.scores(w))
-
-    def _at(self, w: Floats, S: Floats) -> Local:
-        """Return the view from a point whose scores are known."""
-        X, one = self.X, self.n_outputs == 1
+        S, X, one = self.scores(w), self.X, self.n_outputs == 1
         W = w[: self.n_penalised]
         value = 0.5 * arithmetic.dot(W, W) + self.loss.value(S, self.y, self.c)
 
