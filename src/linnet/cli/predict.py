@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from linnet.data.arrays import booleans, call, decimals, floats, integers, strin
 from linnet.data.input_file import Unusable
 from linnet.data.writers import ENDINGS, format_to_write, open_writer
 from linnet.errors import LinnetError, shown
+from linnet.features.counting import one_ahead
 from linnet.files import split_ending
 from linnet.model.decision import Decision, most_probable
 from linnet.values import parse_list
@@ -83,7 +82,7 @@ def predict(model: str, source: str, **options: Any) -> None:
             source, text=o.text_column(clf, options), format=options["format_"], also=clf.artefact.needs, keep=keep,
             batch_rows=max(1, min(ROWS, CELLS // clf.artefact.n_outputs)),
         )  # fmt: skip
-        for batch in _ahead(batches):
+        for batch in one_ahead(batches):
             scores = clf.artefact.scores(batch, threads)
             far = clf.artefact.out_of_scope(batch, threads, scores) if options["out_of_scope"] else None
             writer.write(layout.table(clf.artefact, scores, batch.kept, far))
@@ -99,18 +98,6 @@ def predict(model: str, source: str, **options: Any) -> None:
         say(f"{done:,} rows labelled, written to {out}")
     if broken and not quiet:
         say(f"{shown(source, 200)}: {broken}; they were labelled as far as possible")
-
-
-def _ahead(batches: Iterator[Any]) -> Iterator[Any]:
-    """Read the next batch in a thread of its own while this one is labelled.
-
-    The thread may wait for standard input for ever, so nobody waits for it when the work ends early.
-    """
-    reader = ThreadPoolExecutor(1, "linnet-reader")
-    ready = reader.submit(next, batches, None)
-    while (batch := ready.result()) is not None:
-        ready = reader.submit(next, batches, None)
-        yield batch
 
 
 def _kept(given: str | None) -> list[str] | bool:

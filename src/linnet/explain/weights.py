@@ -113,7 +113,7 @@ def _commonest(model: Model, pieces: list[TextBuffer], rank: Ints32, n: int) -> 
     scratch, table = Scratch(max((p.longest() for p in pieces), default=0)), NameTable(rank, model.shift, n, TRACKED)
     starts = np.cumsum([0, *map(len, pieces)]).tolist()
     every = [(k, 0, len(piece)) for k, piece in enumerate(pieces)]
-    for k, d, done, ends in emitted_chunks(pieces, every, model.blocks, scratch):
+    for _, k, d, done, ends in emitted_chunks(pieces, every, model.blocks, scratch):
         table.add(scratch, ends, done, len(model.blocks), starts[k] + d)
     return table
 

@@ -16,6 +16,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -279,6 +280,7 @@ def bounded(name: str) -> str:
 
 
 CHUNK_DOCUMENTS = 1 << 12
+ROOM = 1 << 17  # fingerprints that are written before they are numbered
 MOST_ENTRIES = (1 << 32) - 2
 
 
@@ -300,6 +302,20 @@ def in_threads(work: Callable[[Run], Done], runs: list[Run]) -> list[Done]:
 
     with ThreadPoolExecutor(len(runs)) as pool:
         return list(pool.map(work, runs))
+
+
+def one_ahead(items: Iterator[Done]) -> Iterator[Done]:
+    """Make the next item in a thread of its own while this one is worked on.
+
+    The thread may wait for ever (for standard input), so nobody waits for it when the work ends early.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    maker = ThreadPoolExecutor(1, "linnet-ahead")
+    ready = maker.submit(next, items, None)
+    while (item := ready.result()) is not None:
+        ready = maker.submit(next, items, None)
+        yield item
 
 
 class Seen(NamedTuple):
@@ -379,15 +395,16 @@ def _builder(pieces: list[TextBuffer], run: Run, blocks: Blocks, counting: bool)
 
 
 def emitted_chunks(
-    pieces: list[TextBuffer], run: Run, blocks: Blocks, scratch: Scratch
-) -> Iterator[tuple[int, int, int, Ints]]:
-    """Write fingerprints to scratch, some documents at a time: piece, first document, documents, ends of their blocks."""
+    pieces: list[TextBuffer], run: Run, blocks: Blocks, *scratches: Scratch
+) -> Iterator[tuple[Scratch, int, int, int, Ints]]:
+    """Write fingerprints to scratch, to each in turn: scratch, piece, first document, documents, ends of their blocks."""
     compiled = compile_blocks(blocks)
-    ends = np.empty(CHUNK_DOCUMENTS * len(blocks), dtype=np.int64)
+    room = cycle([(scratch, np.empty(CHUNK_DOCUMENTS * len(blocks), dtype=np.int64)) for scratch in scratches])
     for k, d, last in run:
         while d < last:
+            scratch, ends = next(room)
             done = kernels.emit_chunk(pieces[k].data, pieces[k].offsets, d, last, compiled, scratch, ends)
-            yield k, d, done, ends
+            yield scratch, k, d, done, ends
             d += done
 
 
@@ -396,18 +413,25 @@ def _longest(pieces: list[TextBuffer], run: Run) -> int:
 
 
 def count(pieces: list[TextBuffer], blocks: Blocks, *, counting: bool = False, threads: int | None = None) -> Counted:
-    """Count the features of all documents; columns are numbered in the order of first sight."""
+    """Count the features of all documents; columns are numbered in the order of first sight.
+
+    Two threads share a run of documents: one writes fingerprints, the other numbers them. Two vocabularies would take more
+    memory, and time to be made one.
+    """
     starts = np.concatenate([[0], np.cumsum([len(p) for p in pieces])]).tolist()
+    threads = thread_count(threads)
 
     def work(run: Run) -> VocabularyBuilder:
-        scratch, found = Scratch(_longest(pieces, run)), _builder(pieces, run, blocks, counting)
-        for k, d, done, ends in emitted_chunks(pieces, run, blocks, scratch):
+        found = _builder(pieces, run, blocks, counting)
+        longest = _longest(pieces, run)
+        chunks = emitted_chunks(pieces, run, blocks, *(Scratch(longest, ROOM) for _ in range(min(threads, 2))))
+        for scratch, k, d, done, ends in one_ahead(chunks) if threads > 1 else chunks:
             if found.n_entries + int(ends[done * len(blocks) - 1]) > MOST_ENTRIES:
                 raise LinnetError("more than 4 billion features in one run; use more threads or fewer n-grams")
             found.add(scratch, ends, done, len(blocks), starts[k] + d)
         return found
 
-    found, *others = in_threads(work, shards(pieces, thread_count(threads)))
+    found, *others = in_threads(work, shards(pieces, (threads + 1) // 2))
     for other in others:
         found.absorb(other)
     rows = SparseCounts(found.indptr, found.indices, found.counts, len(blocks), found.n_columns)
@@ -447,7 +471,7 @@ def count_known(
         indptr = np.zeros(sum(b - a for _, a, b in run) * n_blocks + 1, dtype=np.int64)
         indices, counts = np.empty(1 << 16, np.int32), np.empty((1 << 16) if counting else 0, np.int32)
         state = np.zeros(2, dtype=np.int64)
-        for _, _, done, ends in emitted_chunks(pieces, run, blocks, scratch):
+        for _, _, _, done, ends in emitted_chunks(pieces, run, blocks, scratch):
             need = int(state[0]) + int(ends[done * n_blocks - 1])
             if need > MOST_ENTRIES:
                 raise LinnetError("more than 4 billion features in one run; transform in smaller batches")
