@@ -73,7 +73,7 @@ def text_numbers(piece: TextBuffer) -> Hashes32:
     It is a hash of the length and of four words of eight bytes at equal distances: all of a short text, and quicker than any
     hash of whole texts.
 
-    >>> one, other, same = text_numbers(text_buffers(["good", "bad", "good"])[0])
+    >>> one, other, same = text_numbers(text_buffers(["good", "bad", "good"])[0]).tolist()
     >>> one == same, one == other
     (True, False)
     """
