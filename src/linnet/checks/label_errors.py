@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from linnet import models
 from linnet.array_types import Array, Bools, Floats, Ints, Ints32
 from linnet.checks.checked_data import CheckedData, Finding, excerpt, percent
 from linnet.data.splitting import fold_indices
@@ -22,7 +23,6 @@ from linnet.features.buffers import text_buffers
 from linnet.features.counting import Seen, names_of, thread_count
 from linnet.features.derived import Texts
 from linnet.features.plan import SHORT_DOCUMENT
-from linnet.models import MultinomialNB
 from linnet.models.svm import LinearSVM
 from linnet.pipeline.crossval import CrossValidation, Fold, Scored, correct, strata
 
@@ -171,7 +171,7 @@ class _HeldOutFits:
         folds = next((f for f, limit in WORK if work * f <= limit), 0)
         self.folds = max(2, min(folds or 5, int(np.bincount(m.codes).max()), len(m)))
         self.name, self.ratio = ("svm", 0.5) if folds else ("nb", 0.0)
-        self.model: Any = LinearSVM(C=0.1) if folds else MultinomialNB()
+        self.model: Any = LinearSVM(C=0.1) if folds else models.MultinomialNB()
 
     def run(self) -> tuple[Floats, list[tuple[Fold, Scored, Ints]]]:
         """Fit every fold; return the score of every row by the model that did not see it, and the fits."""

@@ -14,7 +14,6 @@ from linnet.checks.checked_data import LEVELS, CheckedData, Finding
 from linnet.checks.label_errors import label_errors
 from linnet.checks.loopholes import loopholes
 from linnet.data import Dataset, read
-from linnet.draw.markup import paragraphs, safe
 from linnet.draw.terminal import count as counted
 from linnet.errors import check_choice
 
@@ -104,12 +103,16 @@ class Checkup:
     __str__ = to_text
 
     def _repr_html_(self) -> str:
+        from linnet.draw.markup import paragraphs, safe
+
         head = paragraphs([safe(self.head()), f"<b>{safe(self.words)}</b>"])
         return f'<div>{head}<ul class="findings">{"".join(map(finding_html, self.ranked()))}</ul></div>'
 
 
 def finding_html(found: Finding) -> str:
     """Return a finding as an item of a list: its level, what it says, advice and examples."""
+    from linnet.draw.markup import safe
+
     advice = f'<div class="advice">{safe(found.advice)}</div>' if found.advice and found.level != "ok" else ""
     lines = example_lines(found)[:10] if found.level != "ok" else []
     items = "".join(f"<li>{safe(line)}</li>" for line in lines)

@@ -128,7 +128,8 @@ class LinearSVM(StepModel):
     def own_gain(self) -> bool:
         """Whether the solver takes a gain a class: stochastic steps and L1 take plain features."""
         solver = solving.stopping_of(self.solver)[0]
-        return self.penalty == "l2" and solver not in ("sgd", "coordinate") and not isinstance(solver, solvers.SGD)
+        steps = solver in ("sgd", "coordinate") or (solver is not None and isinstance(solver, solvers.SGD))
+        return self.penalty == "l2" and not steps
 
     def solve_soft(self, rows: TrainingSet) -> Weights:
         """Fit to two copies of the rows where the solver takes each class against the rest."""

@@ -7,9 +7,9 @@ from linnet.solvers.descent import EarlyStopping as EarlyStopping
 from linnet.solvers.descent import Sweep as Sweep
 from linnet.solvers.descent import find_rate as find_rate
 from linnet.solvers.descent import optimise as optimise
-from linnet.solvers.newton import LBFGS as LBFGS
-from linnet.solvers.newton import Newton as Newton
-from linnet.solvers.newton import ProximalGradient as ProximalGradient
+from linnet.solvers.full_batch import LBFGS as LBFGS
+from linnet.solvers.full_batch import Newton as Newton
+from linnet.solvers.full_batch import ProximalGradient as ProximalGradient
 from linnet.solvers.online import SGD as SGD
 from linnet.solvers.optimisers import Adadelta as Adadelta
 from linnet.solvers.optimisers import Adagrad as Adagrad

@@ -32,9 +32,9 @@ from linnet.errors import LinnetError
 from linnet.estimator import share, whole
 from linnet.solvers import optimisers
 from linnet.solvers.callbacks import Callback, Epoch, Found, OnEpoch, curve
+from linnet.solvers.full_batch import LBFGS, Newton, ProximalGradient, Told, Whole
 from linnet.solvers.losses import Logistic, Loss, Softmax
 from linnet.solvers.matrix import Matrix
-from linnet.solvers.newton import LBFGS, Newton, ProximalGradient, Told, Whole
 from linnet.solvers.online import LOSSES as ONLINE_LOSSES
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Constant, Optimiser, Stepwise, with_settings
