@@ -10,6 +10,8 @@ class HingeDual:
     alpha: Float64s
     q: Float64s
     active: Int8s
+    far: Int8s
+    near: Float64s
     bias: Float64s
     top: Float64s
     low: Float64s
@@ -27,7 +29,7 @@ class HingeDual:
 
 def svm_pass(
     indptr: Int64s, n_blocks: int, indices: Int32s, values: npt.NDArray[Real], scale: npt.NDArray[Real], order: Int32s,
-    table: npt.NDArray[Real], dual: HingeDual,
+    table: npt.NDArray[Real], dual: HingeDual, *, revisited: Int8s | None = ..., revisits: int = ...,
 ) -> None: ...  # fmt: skip
 
 class LogisticDual:

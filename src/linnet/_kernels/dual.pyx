@@ -36,12 +36,14 @@ cdef extern from "hinge.h" nogil:
         double *alpha
         double *q
         int8_t *active
+        int8_t *far
         double *bias
         double *top
         double *low
         double *loss
         double *above
         double *below
+        double *near
         int64_t *left
         int64_t n_blocks, n_order, stride
         int lanes, costs, ones, even, squared
@@ -60,20 +62,22 @@ cdef class HingeDual:
                 below zero
     squared     whether the hinge is squared
     active      which variables a pass visits, and after it, which are to be visited in the next, (n_rows, lanes)
+    far         which had a projected gradient beyond near, (lanes,), as they were last met, (n_rows, lanes)
     bias        the weights of the constant feature bias_scale, (lanes,), as are
     top, low    the largest and smallest projected gradient of the last pass
     loss        of the rows as they were met: it lags the weights by up to one pass
     left        how many variables are active after it
     """
 
-    cdef readonly object signs, alpha, q, cost, active, bias, top, low, loss, left, above, below
+    cdef readonly object signs, alpha, q, cost, active, far, bias, top, low, loss, left, above, below, near
     cdef linnet_hinge h
 
     def __init__(self, const int8_t[:, ::1] signs, const double[:, ::1] cost, double[:, ::1] alpha, double[:, ::1] q, *,
                  bint squared, double bias_scale):
         cdef int64_t n = signs.shape[0], lanes = signs.shape[1]
-        cdef int8_t[:, ::1] active
+        cdef int8_t[:, ::1] active, far
         cdef double[:, ::1] each
+        cdef double[::1] near
         cdef int64_t[::1] left
         if not n == cost.shape[0] == alpha.shape[0] == q.shape[0] or not lanes == alpha.shape[1] == q.shape[1]:
             raise ValueError(f"signs ({n}, {lanes}), {cost.shape[0]} costs, variables ({alpha.shape[0]}, {alpha.shape[1]}), "
@@ -83,13 +87,14 @@ cdef class HingeDual:
         self.signs, self.cost = numpy.asarray(signs), numpy.asarray(cost)
         self.alpha, self.q = numpy.asarray(alpha), numpy.asarray(q)
         self.active, self.left = numpy.ones((n, lanes), numpy.int8), numpy.zeros(lanes, numpy.int64)
+        self.far, self.near = numpy.zeros((n, lanes), numpy.int8), numpy.full(lanes, INFINITE)
         numbers = numpy.zeros((6, lanes))
         self.bias, self.top, self.low, self.loss, self.above, self.below = numbers
-        active, each, left = self.active, numbers, self.left
+        active, far, each, near, left = self.active, self.far, numbers, self.near, self.left
         self.h.signs, self.h.cost, self.h.alpha, self.h.q = &signs[0, 0], &cost[0, 0], &alpha[0, 0], &q[0, 0]
-        self.h.active, self.h.left = &active[0, 0], &left[0]
+        self.h.active, self.h.far, self.h.left = &active[0, 0], &far[0, 0], &left[0]
         self.h.bias, self.h.top, self.h.low = &each[0, 0], &each[1, 0], &each[2, 0]
-        self.h.loss, self.h.above, self.h.below = &each[3, 0], &each[4, 0], &each[5, 0]
+        self.h.loss, self.h.above, self.h.below, self.h.near = &each[3, 0], &each[4, 0], &each[5, 0], &near[0]
         self.h.lanes, self.h.costs, self.h.squared, self.h.bias_scale = lanes, cost.shape[1], squared, bias_scale
         self.widen(slice(None))
 
@@ -110,26 +115,63 @@ cdef class HingeDual:
 
 
 def svm_pass(const int64_t[::1] indptr, int64_t n_blocks, const int32_t[::1] indices, const real[::1] values,
-             const real[::1] scale, const int32_t[::1] order, real[:, :, ::1] table, HingeDual dual):
+             const real[::1] scale, const int32_t[::1] order, real[:, :, ::1] table, HingeDual dual, *,
+             const int8_t[::1] revisited=None, int revisits=0):
     """Visit the rows in order once, for all problems.
 
     A row is n_blocks segments; v_ij is its value, 1 where values is empty, times the scale of its segment, 1 where scale
     is empty. table holds u_j of each problem and, behind them, g_j^2 of each, (n_features, 2, lanes); u_j alone where g = 1.
+    With revisited, a flag for each problem, only its active variables that are far are visited, and again those that still are,
+    revisits times at most; what is active stays as it is.
     """
     cdef linnet_hinge h = dual.h
+    cdef int64_t n = order.shape[0]
+    cdef int32_t[::1] again
     if table.shape[2] != h.lanes:
         raise ValueError(f"a table of {table.shape[2]} problems for {h.lanes}")
     dual.top[:], dual.low[:], dual.loss[:], dual.left[:] = -1e300, 1e300, 0.0, 0
-    if order.shape[0] == 0 or indptr.shape[0] == 0:
+    if n == 0 or indptr.shape[0] == 0:
         return
     h.indptr, h.indices, h.order = &indptr[0], &indices[0], &order[0]
-    h.n_blocks, h.n_order, h.stride = n_blocks, order.shape[0], table.shape[1] * table.shape[2]
+    h.n_blocks, h.n_order, h.stride = n_blocks, n, table.shape[1] * table.shape[2]
     h.ones, h.even = values.shape[0] == 0, scale.shape[0] == 0
+    if revisited is None:
+        with nogil:
+            if real is float:
+                linnet_hinge_float(&h, &values[0], &scale[0], &table[0, 0, 0])
+            else:
+                linnet_hinge_double(&h, &values[0], &scale[0], &table[0, 0, 0])
+        return
+    kept, again = dual.active.copy(), numpy.empty(n, numpy.int32)
     with nogil:
-        if real is float:
-            linnet_hinge_float(&h, &values[0], &scale[0], &table[0, 0, 0])
-        else:
-            linnet_hinge_double(&h, &values[0], &scale[0], &table[0, 0, 0])
+        h.n_order = far_rows(&h, &order[0], &revisited[0], &again[0])
+        h.order = &again[0]
+        while h.n_order and revisits:
+            if real is float:
+                linnet_hinge_float(&h, &values[0], &scale[0], &table[0, 0, 0])
+            else:
+                linnet_hinge_double(&h, &values[0], &scale[0], &table[0, 0, 0])
+            h.n_order = far_rows(&h, &again[0], &revisited[0], &again[0])
+            revisits -= 1
+    dual.active[:] = kept
+
+
+cdef int64_t far_rows(linnet_hinge* h, const int32_t* order, const int8_t* wanted, int32_t* again) noexcept nogil:
+    """Leave the variables of the wanted problems active that are far, and write the rows that have one; returns how many."""
+    cdef int64_t t, i, n = 0
+    cdef int c
+    cdef int8_t one, some
+    for t in range(h.n_order):
+        i = order[t]
+        some = 0
+        for c in range(h.lanes):
+            one = h.active[i * h.lanes + c] & h.far[i * h.lanes + c] & wanted[c]
+            h.active[i * h.lanes + c] = one
+            some |= one
+        if some:
+            again[n] = <int32_t>i
+            n += 1
+    return n
 
 
 cdef inline double row_score(const int32_t* indices, const real* values, int64_t n, const double* w) noexcept nogil:

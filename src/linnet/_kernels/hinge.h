@@ -14,8 +14,9 @@ typedef struct {
     const double *cost;                              /* (n_rows, costs) */
     const int8_t *signs;                             /* (n_rows, lanes), as are alpha, q and active */
     double *alpha, *q;
-    int8_t *active;
-    double *bias, *top, *low, *loss, *above, *below; /* (lanes,), as is left */
+    int8_t *active, *far;                            /* far: (n_rows, lanes), as is active */
+    double *bias, *top, *low, *loss, *above, *below; /* (lanes,), as are near and left */
+    double *near;
     int64_t *left;
     int64_t n_blocks, n_order, stride;               /* stride: how many numbers of the table belong to a feature */
     int lanes, costs, ones, even, squared;          /* costs: lanes, or 1 for all problems */

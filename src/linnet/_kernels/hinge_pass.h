@@ -32,6 +32,7 @@ LINNET_WIDE static void LINNET_NAME(linnet_hinge, REAL, LANES)(const linnet_hing
             LINNET_SOON(indptr + later * n_blocks);
             LINNET_SOON(h->signs + later * LANES);
             LINNET_SOON(h->active + later * LANES);
+            LINNET_SOON(h->far + later * LANES);
             LINNET_SOON(h->alpha + later * LANES);
             LINNET_SOON(h->q + later * LANES);
             LINNET_SOON(indices + indptr[soon * n_blocks]);
@@ -78,6 +79,7 @@ LINNET_WIDE static void LINNET_NAME(linnet_hinge, REAL, LANES)(const linnet_hing
             const int64_t at = i * LANES + g * WIDTH, c = g * WIDTH;
             DOUBLES *a = (DOUBLES *)(h->alpha + at);
             const DOUBLES above = *(DOUBLES *)(h->above + c), below = *(DOUBLES *)(h->below + c), old = *a;
+            const DOUBLES near = *(DOUBLES *)(h->near + c);
             const DOUBLES cost = h->costs > 1 ? *(DOUBLES *)(h->cost + at) : zero + h->cost[i];
             const DOUBLES diag = !h->squared ? zero : h->costs > 1 ? 0.5 / cost : zero + 0.5 / h->cost[i];
             const DOUBLES upper = h->squared ? zero + LINNET_INFINITY : cost;
@@ -97,6 +99,7 @@ LINNET_WIDE static void LINNET_NAME(linnet_hinge, REAL, LANES)(const linnet_hing
             d[g] = (new - old) * y;
             bias[g] += d[g] * bias_scale;
             KEEP(h->active + at, kept);
+            KEEP(h->far + at, kept & ((PG > near) | (PG < zero - near)));
             left[g] += kept & 1;
             moved |= d[g] != 0.0;
         }

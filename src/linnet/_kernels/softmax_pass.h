@@ -53,7 +53,7 @@ LINNET_WIDE static void LINNET_NAME(linnet_softmax, REAL, pass)(linnet_softmax *
         double *restrict t = m->t + i * K;
         if (at + 1 < m->n_order) {
             const int64_t next = m->order[at + 1];
-            for (int64_t k = m->indptr[next]; k < m->indptr[next + 1]; k += 4)
+            for (int64_t k = m->indptr[next]; k < m->indptr[next + 1]; k++)
                 LINNET_SOON(table + m->indices[k] * width);
             LINNET_SOON(m->t + next * K);
         }

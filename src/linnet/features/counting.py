@@ -280,7 +280,7 @@ def bounded(name: str) -> str:
 
 
 CHUNK_DOCUMENTS = 1 << 12
-ROOM = 1 << 17  # fingerprints that are written before they are numbered
+ROOM = 1 << 16  # fingerprints that are written before they are numbered
 MOST_ENTRIES = (1 << 32) - 2
 
 

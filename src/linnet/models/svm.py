@@ -87,7 +87,7 @@ class LinearSVM(StepModel):
     >>> model.predict([[3.0, 0.5]]).tolist()
     ['hot']
     >>> round(float(model.margin_[0]), 3)
-    2.122
+    2.121
     """
 
     plan = FeaturePlan(

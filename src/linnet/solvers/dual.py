@@ -32,6 +32,8 @@ from linnet.solvers.callbacks import Epoch, OnEpoch, SolverResult, Weights, igno
 from linnet.solvers.matrix import LEAST, BlockNumbers, Matrix, RowBlocks
 
 LANES = 8  # problems side by side: 32-bit weights and gains of a feature are then one cache line
+REVISITS = 6  # after each pass, at most
+FAR = 0.1  # share of the spread in the pass before, or of the tolerance, from which a gradient is far from zero
 ROUGH = 1.0  # tolerance from which rows that were set aside are not visited once more at the end
 
 
@@ -142,9 +144,9 @@ def _start(p: SVMProblem, place: tuple[int, int, int], squared: bool, bias_scale
     return Group(first, n, table, of, np.arange(lanes) >= n, np.arange(lanes) < n, np.zeros(lanes))
 
 
-def _visit(X: Matrix, order: Ints32, table: Array, of: dual.HingeDual) -> None:
+def _visit(X: Matrix, order: Ints32, table: Array, of: dual.HingeDual, **again: Any) -> None:
     scale = np.zeros(0, X.values.dtype) if X.scale is None else X.scale
-    dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, scale, order, table, of)
+    dual.svm_pass(X.indptr, X.n_blocks, X.indices, X.values, scale, order, table, of, **again)
 
 
 def _pass(p: SVMProblem, order: Ints32, tol: float, g: Group) -> tuple[float, int]:
@@ -157,16 +159,19 @@ def _pass(p: SVMProblem, order: Ints32, tol: float, g: Group) -> tuple[float, in
     if not g.whole.any():
         order = order[(together != 0)[order]]
     _visit(p.X, order, g.table, g.hinge)
-    spread, g.loss = g.hinge.spread, np.where(g.done, g.loss, g.hinge.loss)
-    rest = ~g.done & ((g.hinge.left == 0) | (spread <= tol))  # nothing left to do among the active rows
+    spread, left, g.loss = g.hinge.spread, np.array(g.hinge.left), np.where(g.done, g.loss, g.hinge.loss)
+    rest = ~g.done & ((left == 0) | (spread <= tol))  # nothing left to do among the active rows
     g.done |= rest & (g.whole | (tol >= ROUGH))
     g.hinge.narrow()
     g.whole = rest & ~g.done
+    # Variables far from where they belong are few, and hold the others back. Each problem visits its own, in the order of the pass.
+    _visit(p.X, order, g.table, g.hinge, revisited=(~(g.done | g.whole)).astype(np.int8), revisits=REVISITS)
+    g.hinge.near[:] = np.maximum(FAR * tol, FAR * spread)
     if g.whole.any():
         g.hinge.widen(g.whole)
     if g.done.any():
         together &= np.where(g.done, 0, 255).astype(np.uint8).view(together.dtype)
-    left = np.where(g.whole, n_rows, np.where(g.done, 0, g.hinge.left))
+    left = np.where(g.whole, n_rows, np.where(g.done, 0, left))
     return float(spread[: g.n].max()), int(left.sum())
 
 
