@@ -89,16 +89,22 @@ class CodedTable:
         return np.flatnonzero(self._words[:, 1] if len(self.codes) else self.records[:, 2])
 
     @cached_property
-    def slots(self) -> Hashes:
-        """Fingerprints by slot, empty in hash mode; 0 where there is none."""
+    def fingerprints(self) -> Hashes:
+        """The fingerprints of all features, in order; none in hash mode."""
         if self.hashed:
             return np.zeros(0, np.uint64)
-        ends = np.arange(1, len(self.records) + 1, dtype=np.uint64) << np.uint64(self.bits - 64 + self.shift)
+        ends = (self.used + 1).astype(np.uint64) << np.uint64(self.bits - 64 + self.shift)
         above = ends - np.uint64(1)  # the largest that could be there
-        below = above.astype(np.uint32) - self._words[:, 0]
-        found = (above - below) << np.uint64(64 - self.bits) | np.uint64(ignored_bits(self.bits))
-        out = np.zeros_like(found)
-        out[self.used] = found[self.used]
+        below = above.astype(np.uint32) - self._words[self.used, 0]
+        found: Hashes = (above - below) << np.uint64(64 - self.bits) | np.uint64(ignored_bits(self.bits))
+        return found
+
+    @cached_property
+    def slots(self) -> Hashes:
+        """Fingerprints by slot, empty in hash mode; 0 where there is none."""
+        out = np.zeros(len(self.records), np.uint64)
+        if not self.hashed:
+            out[self.used] = self.fingerprints
         return out
 
     @cached_property
@@ -119,7 +125,7 @@ class CodedTable:
         left = codes[:, 1:].any(axis=1)
         rows = codes[left]
         norm = self.norms[rows[:, 0].view(np.uint16)]
-        return CodedTable.of(self.slots[self.used[left]], norm, rows[:, 1:], self.steps, self.shift, self.bits) or self
+        return CodedTable.of(self.fingerprints[left], norm, rows[:, 1:], self.steps, self.shift, self.bits) or self
 
     def _codes(self, slots: Ints) -> Array:
         """Return the number of the norm weight and the codes of some slots."""
@@ -189,7 +195,7 @@ def rounded(
         step[0] = 0.0
     bits = table.bits
     if not table.hashed:
-        keys, bits = table.slots[used], min(bits, n.bit_length() + spare)
+        keys, bits = table.fingerprints, min(bits, n.bit_length() + spare)
         while bits < table.bits and (np.diff(keys >> np.uint64(64 - bits)) == 0).any():
             bits += 1
     for spared in SPARED:

@@ -340,10 +340,11 @@ class Model:
         out |= {} if self.head is None else self.head.tensors()
         if mapped:
             return out | {"name_offsets": self.name_offsets, "name_slots": self.name_slots}
-        numbers = np.searchsorted(self.table.used, self.name_slots)
+        used, numbers = self.table.used, np.zeros(self.table.n_slots, np.uint32)
+        numbers[used] = np.arange(len(used), dtype=np.uint32)
         return out | {
             "name_sizes": np.diff(self.name_offsets).astype(np.uint32),
-            "name_features": numbers.astype(np.uint32),
+            "name_features": numbers[self.name_slots],
         }
 
     def save(self, path: str | os.PathLike[str], *, mapped: bool = False) -> None:

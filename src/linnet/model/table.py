@@ -79,6 +79,11 @@ class FloatTable:
         return np.arange(len(self.rows)) if self.hashed else np.flatnonzero(self.slots != 0)
 
     @property
+    def fingerprints(self) -> Hashes:
+        """The fingerprints of all features, in order; none in hash mode."""
+        return np.asarray(self.slots if self.hashed else self.slots[self.used])
+
+    @property
     def n_outputs(self) -> int:
         """How many weights a row has."""
         return int(self.rows.shape[1]) - 1
@@ -130,7 +135,7 @@ def differences(table: Any) -> dict[str, Array]:
     """Return the fingerprints of a table as the file has them: differences byte by byte, (width, n_features), the lowest first."""
     if table.hashed:
         return {}
-    gaps = np.diff(table.slots[table.used] >> np.uint64(64 - table.bits), prepend=np.uint64(0))
+    gaps = np.diff(table.fingerprints >> np.uint64(64 - table.bits), prepend=np.uint64(0))
     width = -(-int(gaps.max(initial=np.uint64(0))).bit_length() // 8)
     planes = gaps.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T
     return {"fingerprints": np.ascontiguousarray(planes)}
