@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnet.errors import DataError, LinnetError
 from linnet.features import Chars, Vectorizer, Words
-from linnet.features.counting import Names
+from linnet.features.counting import ROOM, Names
 from linnet.features.plan import idf, log_count_ratio
 
 TEXTS = ["the blue dog ate a blue biscuit", "a dog, a dog!", "", "Don’t eat THE biscuit", "naïve Straße", "the the the"]
@@ -68,6 +68,17 @@ def test_fit_transform_is_transform_for_any_number_of_threads(settings: dict) ->
     assert X.shape == (len(texts), first.n_features)
     assert same(first.transform(TEXTS[:2]), X[:2])
     assert X[2].nnz == 0  # the empty text
+
+
+@pytest.mark.parametrize("tf", ["presence", "count"])
+def test_many_fingerprints_are_numbered_alike_by_any_number_of_threads(tf: str) -> None:
+    """More than the threads hand on at a time, several times over."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"w{k}" for k in rng.zipf(1.3, 400) % 50_000) for _ in range(400)]
+    assert 4 * ROOM < 2 * 400 * 400
+    X = Vectorizer(features="words:1-2", tf=tf, order="seen", n_jobs=1).fit_transform(texts)
+    for threads in (2, 3, 5):
+        assert same(Vectorizer(features="words:1-2", tf=tf, order="seen", n_jobs=threads).fit_transform(texts), X)
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

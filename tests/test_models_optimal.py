@@ -14,8 +14,12 @@ import sklearn.svm
 
 from generated import counts, rows
 from linnet.models import LinearSVM, LogisticRegression, MultinomialNB
+from linnet.solvers import dual_logistic
+from linnet.solvers.losses import Softmax
+from linnet.solvers.matrix import Matrix
 from linnet.solvers.online import SGD
 from linnet.solvers.optimisers import Inverse
+from linnet.solvers.problem import LinearProblem
 
 TIGHT = {"tol": 1e-10, "max_iter": 200_000}
 
@@ -117,6 +121,41 @@ def test_logistic_gradient_vanishes(classes):
     first = 3.0 * np.linalg.norm(X.T @ (weight[:, None] * (1 / classes - (y[:, None] == model.classes_))))
     assert np.linalg.norm(gradient) <= 1e-6 * first
     assert np.abs(3.0 * error.sum(axis=0)).max() <= 1e-6 * first
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_logistic_with_rows_that_hold_each_other_back(classes, monkeypatch):
+    """Pairs of rows that are nearly the same with different labels: visited again, they take fewer passes to the same optimum."""
+    rng = np.random.default_rng(classes)
+    X = rng.normal(size=(300, 40)) * (rng.random((300, 40)) < 0.2)
+    y = rng.integers(0, classes, 300)
+    X[:20], y[:20] = X[20:40] + 0.01 * rng.normal(size=(20, 40)), (y[20:40] + 1) % classes
+    best = LogisticRegression(30.0, solver="newton", tol=1e-10).fit(X, y)
+    passes = []
+    for revisits in (dual_logistic.REVISITS, 0):
+        monkeypatch.setattr(dual_logistic, "REVISITS", revisits)
+        model = LogisticRegression(30.0, tol=1e-3).fit(X, y)
+        passes.append(model.n_iter_)
+        one = np.ones(len(y))
+        objective = logistic_objective(model, X, y, one, 30.0)
+        assert objective <= logistic_objective(best, X, y, one, 30.0) * (1 + 1e-3)
+    assert passes[0] < passes[1]
+
+
+@pytest.mark.parametrize("classes", [3, 6])
+def test_intercepts_move_to_where_the_weights_want_them(classes):
+    rng = np.random.default_rng(classes)
+    X, y = Matrix.from_dense(rng.normal(size=(200, 5))), rng.integers(0, classes, 200).astype(np.int32)
+    f = LinearProblem(X, y, rng.uniform(0.5, 2.0, 200), Softmax(), classes)
+    W, b = rng.normal(size=(5, classes)), rng.normal(size=classes)
+    S, slopes = X.dot(W) + b, []
+    for _ in range(12):
+        R, moved = f.centred(S, b)
+        np.testing.assert_allclose(S, X.dot(W) + moved)
+        np.testing.assert_allclose(R, Softmax().gradient(S, y, f.c))
+        slopes.append(np.abs(R.sum(axis=0)).max())
+        b = moved
+    assert slopes[-1] < 1e-6 * slopes[0]
 
 
 def test_logistic_keeps_rows_that_are_far_away():

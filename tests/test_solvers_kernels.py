@@ -285,6 +285,40 @@ def test_svm_pass_shrinks_like_its_twin():
     assert shrunk
 
 
+@pytest.mark.parametrize("lanes", [1, 4, 8])
+def test_svm_pass_revisits_what_is_far(lanes):
+    """As passes by hand over the variables that are far, of the problems that are wanted; what is active stays as it is."""
+    rng = np.random.default_rng(lanes)
+    n, indices = 60, np.tile(np.arange(6, dtype=np.int32), 60)
+    values, signs = rng.normal(size=(n, 6)), rng.choice([-1, 1], (n, lanes)).astype(np.int8)
+    rows = np.arange(0, 6 * n + 1, 6), 1, indices, values.ravel(), np.zeros(0)
+
+    def passed():
+        of = dual.HingeDual(
+            signs, np.full((n, 1), 5.0), np.zeros((n, lanes)), np.full((n, lanes), -1.0), squared=True, bias_scale=1.0
+        )
+        table, order = np.zeros((6, 1, lanes)), np.random.default_rng(1).permutation(n).astype(np.int32)
+        of.near[:] = 0.8
+        dual.svm_pass(*rows, order, table, of)
+        return of, table, order
+
+    of, table, order = passed()
+    wanted = (np.arange(lanes) % 3 != 1).astype(np.int8)
+    active, before = of.active.copy(), table.copy()
+    assert 0 < of.far.sum() < of.far.size
+    dual.svm_pass(*rows, order, table, of, revisited=wanted, revisits=3)
+    assert (of.active == active).all()
+    assert (before != table).any()
+    hand, by_hand, order = passed()
+    for _ in range(3):
+        hand.active[:] = hand.active & hand.far & wanted
+        order = order[hand.active.any(axis=1)[order]]
+        if len(order):
+            dual.svm_pass(*rows, order, by_hand, hand)
+    assert (by_hand == table).all()
+    assert (hand.alpha == of.alpha).all()
+
+
 @few
 @given(
     matrices(), st.sampled_from(["perceptron", "hinge", "softmax"]), st.sampled_from([0.0, 0.1, 0.6]),
