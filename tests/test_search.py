@@ -246,6 +246,43 @@ def test_trials_side_by_side_end_when_a_report_says_so():
     assert seen.count("trial") <= 2  # one report of each
 
 
+@pytest.mark.parametrize("first", range(1, 12, 2))
+@pytest.mark.parametrize("tol", [1.0, 1e9])
+def test_a_stop_at_any_report_keeps_a_model(first, tol):
+    """Also where it comes with the last report of a fit that was made ahead, the only one with so large a tolerance."""
+    texts, labels = topical()
+    left = iter([False] * (first - 1))
+
+    def stop(event):
+        if event.kind in ("trial", "pass") and next(left, True):
+            raise KeyboardInterrupt
+
+    clf = TextClassifier("svm", n_jobs=2, params={"tol": tol, "C": [0.1, 1.0, 10.0]}).fit(texts, labels, on_event=stop)
+    assert clf.interrupted_
+    assert len(clf.predict(texts)) == len(texts)
+
+
+def test_a_walk_says_ahead_what_it_will_judge():
+    """These settings and those that come next if they are no better: all that is judged was said, and was next at some time."""
+
+    class Judged:
+        def __init__(self, settings):
+            self.settings, self.accuracy = settings, settings["C"]
+            self.right = np.arange(100) < 10 * settings["C"] - 20 * (settings["ratio"] != 0.5)
+
+    said, judged = [], []
+
+    def judge(settings, best):
+        judged.append(settings)
+        return Judged(settings)
+
+    axes = [("C", (1.0, 2.0, 4.0)), ("ratio", (0.0, 0.5, 1.0))]
+    list(walk(axes, {"C": 2.0, "ratio": 0.5}, judge, lambda settings: said.append(list(settings))))
+    assert [settings[0] for settings in said] == judged
+    assert said[0][:2] == [{"C": 2.0, "ratio": 0.5}, {"C": 4.0, "ratio": 0.5}]
+    assert said[2][:2] == [{"C": 2.0, "ratio": 0.5}, {"C": 4.0, "ratio": 1.0}]  # C = 4 was better
+
+
 def test_ctrl_c_waits_for_what_runs_side_by_side():
     """A thread that runs is not taken for one that has ended, and all that came of it is returned."""
     told = threading.Event()

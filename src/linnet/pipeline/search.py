@@ -185,34 +185,39 @@ def walk(
 
     Between the rounds variations of the features are tried, each on those that are the best so far.
 
-    judge is given the settings and the best trial so far; ahead, settings that it will probably be given next. Yields the
-    best so far after every trial.
+    judge is given the settings and the best trial so far; ahead, before that, these settings and those that come next if they
+    are no better. Yields the best so far after every trial.
     """
+    order = [(name, _ordered(values), step) for name, values in axes for step in (1, -1)]
+
+    def neighbours(at: dict[str, Any], first: int) -> Iterator[dict[str, Any]]:
+        for name, values, step in order[first:]:
+            k = values.index(at[name]) + step
+            if 0 <= k < len(values):
+                yield {**at, name: values[k]}
+
+    ahead([at, *neighbours(at, 0)])
     best = judge(at, None)
     yield best
     for _ in range(2):
         before = best
-        for name, values in axes:
-            ordered = _ordered(values)
-            here = ordered.index(at[name])
-            ahead([{**at, name: value} for value in ordered[max(0, here - 1) : here + 2] if value != at[name]])
-            for step in (1, -1):
-                k = ordered.index(at[name]) + step
-                while 0 <= k < len(ordered):
-                    tried = judge({**at, name: ordered[k]}, best)
-                    if not clearly_better(tried, best):
-                        yield best
-                        break
-                    best, at = tried, {**at, name: ordered[k]}
-                    yield best
-                    k += step
+        for n, (name, values, step) in enumerate(order):
+            while 0 <= (k := values.index(at[name]) + step) < len(values):
+                ahead(list(neighbours(at, n)))
+                tried = judge({**at, name: values[k]}, best)
+                better = clearly_better(tried, best)
+                if better:
+                    best, at = tried, tried.settings
+                yield best
+                if not better:
+                    break
         for vary in variations:
             tried = judge({**at, "features": describe(vary(as_blocks(at["features"])))}, best)
             if clearly_better(tried, best):
                 best, at = tried, tried.settings
             yield best
         if variations:  # these features are on no axis
-            variations, axes = (), [axis for axis in axes if axis[0] != "features"]
+            variations, order = (), [one for one in order if one[0] != "features"]
         if best is before:
             break
 
@@ -403,9 +408,14 @@ class _Trials:
         return made[min_df]
 
     def ahead(self, settings: list[dict[str, Any]]) -> None:
-        """Fit settings on their next fold side by side, unless one fit begins where another ended."""
-        if not self.warm:
-            self._fit_ahead([(one, self._judged(one)) for one in settings if self._judged(one) < len(self.folds)])
+        """Fit the first of some settings on its next fold, unless that is done, and those that follow it side by side.
+
+        Not where one fit begins where another ended.
+        """
+        folds = [(one, self._judged(one)) for one in settings]
+        waiting = [(one, k) for one, k in folds if k < len(self.folds) and (_key(one), k) not in self._ahead]
+        if not self.warm and waiting and waiting[0][0] is settings[0]:
+            self._fit_ahead(waiting[: self.plan.threads])
 
     def _fit_ahead(self, wanted: list[tuple[dict[str, Any], int]]) -> None:
         """Make fits of settings on folds side by side, where there are threads; each is taken when it is asked for."""
@@ -436,7 +446,9 @@ class _Trials:
         made = side_by_side(work, waiting, len(waiting), ended.set)
         self._ahead |= {(_key(one), k): found for (one, k), found in zip(waiting, made, strict=True)}
         if ended.is_set() and not any(found.interrupted for found, _ in made):
-            raise KeyboardInterrupt
+            self.stopped = True
+            if self.scores:  # else the first settings are judged before the search ends
+                raise KeyboardInterrupt
 
     def _fit(self, settings: dict[str, Any], k: int, threads: int, on_epoch: OnEpoch | None) -> tuple[Scored, Any]:
         """Fit settings on a fold; returns also where the solver ended."""
