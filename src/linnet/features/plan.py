@@ -274,7 +274,7 @@ class FeaturePlan:
     select: keep the features that tell most of the labels. vocabulary: the only features there are, by name.
     grid: the model's own settings to try. Values are tried one axis at a time, the first value first; few and
     many say where to start instead where rows are few or many. fixed: settings of the model that differ for text from its defaults;
-    trial: those that differ again while settings are tried, where a rough fit will do.
+    trial: those that differ again while settings are tried, where a rough fit will do; rough_from: the classes from which on it will.
     """
 
     features: AnyBlocks | None = None
@@ -293,6 +293,7 @@ class FeaturePlan:
     many: tuple[tuple[str, Any], ...] = ()
     fixed: tuple[tuple[str, Any], ...] = ()
     trial: tuple[tuple[str, Any], ...] = ()
+    rough_from: int = 2
     other_tf: tuple[str, ...] = ()
     widths: bool = False
     vectors: str | None = None

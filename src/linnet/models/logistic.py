@@ -85,6 +85,7 @@ class LogisticRegression(StepModel, ProbabilityModel):
         few=(("tf", "sublinear"),),
         fixed=(("tol", 3e-3),),
         trial=(("tol", 3e-2),),
+        rough_from=50,
         other_tf=("sublinear",),
         widths=True,
     )

@@ -325,8 +325,9 @@ class _Trials:
         """Whether a fit is expensive: a poor ratio is dropped."""
         self.warm = self.expensive and plan.traits.warm_start
         """Whether each fit begins where the one before it on the same fold ended."""
-        self.rough = len(given.y) >= FEW_ROWS or work_of(given.n_entries, n_classes) >= LITTLE_WORK
-        """Whether fits take long enough to be made roughly."""
+        long = len(given.y) >= FEW_ROWS or work_of(given.n_entries, n_classes) >= LITTLE_WORK
+        self.rough = long and n_classes >= plan.features.rough_from
+        """Whether fits take long enough to be made roughly, and a rough one will do."""
         self._left: dict[int, Any] = {}  # where the last solver on a fold ended
         self._ahead: dict[tuple[str, int], tuple[Scored, Any]] = {}
         """Fits made before they were asked for, by settings and fold."""

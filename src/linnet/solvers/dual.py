@@ -2,7 +2,8 @@
 
 The kernel makes one pass over several problems side by side; this file keeps the passes: order, shrinking, stopping,
 reporting. All problems visit rows in the same random order, each those that are active in it, so that the result of one
-depends neither on those beside it nor on the number of threads.
+depends neither on those beside it nor on the number of threads. After each pass the few variables that are far from where
+they belong are visited again: it is they that decide when the passes end.
 
 The linear SVM by dual coordinate descent over rows on disk: load a block, improve its variables, write them back.
 
