@@ -211,7 +211,7 @@ def test_computed_columns_are_learned_in_every_mode(model, settings):
 
 
 def test_the_scale_of_a_function_does_not_matter():
-    settings = {"params": {"C": 1.0, "tol": 1e-5}, "ratio": 0.0}
+    settings = {"params": {"C": 1.0, "tol": 1e-6}, "ratio": 0.0}
     a = TextClassifier("svm", features=Words(1, 1) + Functions(word_count), **settings).fit(TRAIN)
     b = TextClassifier("svm", features=Words(1, 1) + Functions(thousandfold), **settings).fit(TRAIN)
     np.testing.assert_allclose(a.decision_function(TEST.text), b.decision_function(TEST.text), atol=1e-4)
