@@ -317,7 +317,7 @@ def finite(scores: Floats, y: Array) -> tuple[Floats, Array]:
 
 @dataclass(frozen=True)
 class WeightedColumns:
-    """WeightedColumns with their weights in the row norm and in each score.
+    """Columns with their weights in the row norm and in each score.
 
     names gives the names of some columns as bytes and where each begins.
     """

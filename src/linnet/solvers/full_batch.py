@@ -1,6 +1,6 @@
 """Optimisers that look at all rows in every step and choose the length of the step themselves.
 
-    Newton            a few steps, each solved by conjugate gradients: the default of logistic regression
+    Newton            a few steps, each solved by conjugate gradients: see linnet.solvers.newton
     LBFGS             curvature guessed from the last few gradients: a step costs one or two gradients
     ProximalGradient  gradient steps with momentum and a soft threshold: exact zeros under an L1 penalty (FISTA)
 
